@@ -19,17 +19,19 @@ const cellOf = (runId) => createHash('sha256').update(runId).digest().readUInt32
 const runsPerCell = new Array(cells).fill(0);
 for (let run = 0; run < runs; run++) runsPerCell[cellOf(`wfr_${run}`)]++;
 const mean = runs / cells;
-const [least, most] = [Math.min(...runsPerCell), Math.max(...runsPerCell)];
-process.stdout.write(`${runs} runs in ${cells} cells: ${(least / mean).toFixed(3)} to ${(most / mean).toFixed(3)} of the mean\n`);
+const [minRuns, maxRuns] = [Math.min(...runsPerCell), Math.max(...runsPerCell)];
+process.stdout.write(
+  `${runs} runs in ${cells} cells: ${(minRuns / mean).toFixed(3)} to ${(maxRuns / mean).toFixed(3)} of the mean\n`,
+);
 
-let [operations, totalTouches] = [0, 0];
+let [operationCount, totalTouches] = [0, 0];
 for (const { name, perRun, touchedCells } of OPERATIONS) {
-  operations += perRun;
+  operationCount += perRun;
   totalTouches += perRun * touchedCells;
   process.stdout.write(`${name}: ${touchedCells} ${touchedCells === 1 ? 'cell' : 'cells'}\n`);
 }
-process.stdout.write(`fan-out: ${(totalTouches / operations).toFixed(3)} cells for each operation\n`);
-const peak = (1e9 / 86_400) * 3;
+process.stdout.write(`fan-out: ${(totalTouches / operationCount).toFixed(3)} cells for each operation\n`);
+const peakStepsPerS = (1e9 / 86_400) * 3;
 process.stdout.write(
-  `a billion steps a day: ${Math.round(peak)} steps/s at the peak, ${Math.round(peak / cells)} in each cell\n`,
+  `a billion steps a day: ${Math.round(peakStepsPerS)} steps/s at the peak, ${Math.round(peakStepsPerS / cells)} in each cell\n`,
 );

@@ -1,5 +1,5 @@
-// npm run docs [-- --serve]: builds the documentation site into site/dist. Its dependencies have a lockfile of their own, which
-// no other command installs.
+// npm run docs [-- --serve]: builds the documentation site into site/dist. Its dependencies have a separate lockfile, which no
+// other command installs.
 import { join } from 'node:path';
 import { npmCommand, runToEnd } from './setup/child.mjs';
 import { main, prepare, ROOT } from './setup/index.mjs';

@@ -26,13 +26,13 @@ const METHODS = ['alert', 'dashboard', 'command line'];
 function startRecord() {
   const startedAt = performance.now();
   const seconds = () => ((performance.now() - startedAt) / 1000).toFixed(1);
-  let count = 0;
+  let stepCount = 0;
   return {
     step(description) {
-      count++;
-      console.log(`  ${String(count).padStart(2)}  ${seconds().padStart(6)} s  ${description}`);
+      stepCount++;
+      console.log(`  ${String(stepCount).padStart(2)}  ${seconds().padStart(6)} s  ${description}`);
     },
-    end: (description) => console.log(`${count} ${description}, ${seconds()} s`),
+    end: (description) => console.log(`${stepCount} ${description}, ${seconds()} s`),
   };
 }
 

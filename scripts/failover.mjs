@@ -5,11 +5,11 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 const directory = join(import.meta.dirname, '../packages/everstep/dist/end-to-end/patroni');
-const parts = process.argv.slice(2);
+const nameParts = process.argv.slice(2);
 const files = readdirSync(directory)
-  .filter((name) => name.endsWith('.test.js') && (parts.length === 0 || parts.some((part) => name.includes(part))))
+  .filter((name) => name.endsWith('.test.js') && (nameParts.length === 0 || nameParts.some((part) => name.includes(part))))
   .map((name) => join(directory, name));
-if (files.length === 0) throw new Error(`no test has ${parts.join(' or ')} in its name`);
+if (files.length === 0) throw new Error(`no test has ${nameParts.join(' or ')} in its name`);
 
 const args = ['--test', '--test-concurrency=1', '--test-reporter=spec', ...files];
 const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' });

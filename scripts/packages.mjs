@@ -7,10 +7,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const PUBLISHED = ['sdk', 'everstep'];
+const PUBLISHED_PACKAGES = ['sdk', 'everstep'];
 const START_TIMEOUT_MS = 120_000;
 const { engines } = JSON.parse(readFileSync(join(ROOT, 'packages/everstep/package.json'), 'utf8'));
-const oldest = engines.node.replace('>=', '');
+const oldestNode = engines.node.replace('>=', '');
 const directory = mkdtempSync(join(tmpdir(), 'everstep-packages-'));
 
 function run(command, args, { cwd = directory, env = process.env } = {}) {
@@ -42,9 +42,9 @@ const server = createServer((request, response) => void handler(request, respons
 async function runOn(node) {
   const env = { ...process.env, PATH: `${dirname(node)}:${process.env.PATH}` };
   for (const name of Object.keys(env)) if (name.startsWith('EVERSTEP_')) delete env[name];
-  const data = mkdtempSync(join(directory, 'data-'));
-  const envFile = join(data, 'service.env');
-  const args = ['node_modules/everstep/bin/everstep.js', 'dev', '--no-demo', '--port', '0', '--data-dir', data];
+  const dataDir = mkdtempSync(join(directory, 'data-'));
+  const envFile = join(dataDir, 'service.env');
+  const args = ['node_modules/everstep/bin/everstep.js', 'dev', '--no-demo', '--port', '0', '--data-dir', dataDir];
   const server = spawn(node, [...args, '--write-env-file', envFile], { cwd: directory, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [server.stdout, server.stderr]) stream.on('data', (chunk) => (output += chunk));
@@ -69,14 +69,14 @@ async function runOn(node) {
     const output = run(node, ['app.js'], { env: { ...env, ...environment } });
     if (output !== '42 object function') throw new Error(`the workflow returned ${output}`);
   } finally {
-    const exited = new Promise((resolve) => server.once('exit', resolve));
+    const exitPromise = new Promise((resolve) => server.once('exit', resolve));
     server.kill('SIGTERM');
-    await exited;
+    await exitPromise;
   }
 }
 
 try {
-  for (const name of PUBLISHED)
+  for (const name of PUBLISHED_PACKAGES)
     run('npm', ['pack', '--silent', '--pack-destination', directory], { cwd: join(ROOT, 'packages', name) });
   const version = JSON.parse(readFileSync(join(ROOT, 'packages/everstep/package.json'), 'utf8')).version;
   const archives = [`./everstep-sdk-${version}.tgz`, `./everstep-${version}.tgz`];
@@ -101,7 +101,7 @@ try {
     console.log(`types: ${resolution} passed`);
   }
   const nodePrefix = join(directory, 'oldest');
-  run('npm', ['install', '--no-audit', '--no-fund', '--prefix', nodePrefix, `node@${oldest}`]);
+  run('npm', ['install', '--no-audit', '--no-fund', '--prefix', nodePrefix, `node@${oldestNode}`]);
   for (const node of [join(nodePrefix, 'node_modules/node/bin/node'), process.execPath]) {
     await runOn(node);
     console.log(`server and workflow on Node ${run(node, ['--version'])}: passed`);

@@ -19,15 +19,15 @@ const START_HOUR = 3;
 
 const PAGES = [
   { name: 'dead-letters', themes: ['light', 'dark'], path: () => 'dead-letters', readyText: 'No groups selected' },
-  { name: 'run', themes: ['light'], path: ({ run }) => `runs/${run}`, readyText: 'cooling-off period' },
+  { name: 'run', themes: ['light'], path: ({ runId }) => `runs/${runId}`, readyText: 'cooling-off period' },
 ];
 
-/** Triggers the orders of one hour. The payment service fails from hour 8 to hour 15, and one template is always missing. */
+/** Triggers the orders of one hour. From hour 8 to hour 15, payments fail; later, shipments fail. One template is always missing. */
 async function triggerHour(testService, urls, hour) {
-  const fault = (n) => (hour >= 8 && hour <= 15 && n % 2 === 0 ? 'charge' : hour > 11 && n % 5 === 1 ? 'ship' : undefined);
+  const faultOf = (n) => (hour >= 8 && hour <= 15 && n % 2 === 0 ? 'charge' : hour > 11 && n % 5 === 1 ? 'ship' : undefined);
   for (let n = 0; n < 12; n++) {
     const id = hour * 12 + n;
-    const fails = n === 3 && hour % 3 === 0 ? 'mail' : fault(n);
+    const fails = n === 3 && hour % 3 === 0 ? 'mail' : faultOf(n);
     const url = fails === 'mail' || n % 4 === 3 ? urls.refund : urls.checkout;
     await testService.client.trigger(url, {
       body: { id, ...(fails ? { fails } : {}), customer: {} },
@@ -59,7 +59,7 @@ async function createData(testService, urls) {
   return workflowRunId;
 }
 
-async function takeScreenshots(browser, serverProcess, testService, run) {
+async function takeScreenshots(browser, serverProcess, testService, runId) {
   const now = await testService.now();
   for (const theme of ['light', 'dark']) {
     const context = await browser.newContext({
@@ -76,7 +76,7 @@ async function takeScreenshots(browser, serverProcess, testService, run) {
     await new Window(page).signIn(serverProcess.env.get('EVERSTEP_ADMIN_EMAIL'), serverProcess.env.get('EVERSTEP_ADMIN_API_KEY'));
     const [, , instance] = new URL(page.url()).pathname.split('/');
     for (const { name, path, readyText } of PAGES.filter(({ themes }) => themes.includes(theme))) {
-      await page.goto(`/q/${instance}/${path({ run })}`);
+      await page.goto(`/q/${instance}/${path({ runId })}`);
       await page.getByText(readyText).first().waitFor();
       await page.getByText('Live', { exact: true }).waitFor();
       await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' });

@@ -1,4 +1,4 @@
-// npm run lint: checks the spelling of the tracked files. The spell checker has a lockfile of its own, which neither npm start nor
+// npm run lint: checks the spelling of the tracked files. The spell checker has a separate lockfile, which neither npm start nor
 // npm test installs; the first call installs it.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';

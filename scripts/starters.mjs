@@ -46,7 +46,7 @@ await main(async () => {
   process.env.PATH = env.PATH;
   const names = process.argv.length > 2 ? process.argv.slice(2) : STARTER_NAMES;
   const root = mkdtempSync(join(tmpdir(), 'everstep-starters-'));
-  let failed = 0;
+  let failureCount = 0;
   let server;
   try {
     const archive = packSdk(root);
@@ -55,7 +55,7 @@ await main(async () => {
       try {
         await checkStarter(name, { directory: join(root, name), archive, server });
       } catch (error) {
-        failed++;
+        failureCount++;
         console.error(`${name} failed: ${error.message}`);
       }
     }
@@ -63,6 +63,6 @@ await main(async () => {
     await server?.stop();
     rmSync(root, { recursive: true, force: true, maxRetries: 3 });
   }
-  console.log(`${names.length - failed} passed, ${failed} failed`);
-  return failed === 0 ? 0 : 1;
+  console.log(`${names.length - failureCount} passed, ${failureCount} failed`);
+  return failureCount === 0 ? 0 : 1;
 });

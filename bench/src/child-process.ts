@@ -17,24 +17,24 @@ export interface LaunchOptions {
 
 /** Starts Node with the arguments. The environment contains only the Everstep settings in `env`. */
 export function launch({ args, env, logFile, hasChannel = false }: LaunchOptions): ChildProcess {
-  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')));
-  const log = openSync(logFile, 'w');
+  const inheritedEnv = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')));
+  const logDescriptor = openSync(logFile, 'w');
   try {
     return spawn(process.execPath, args, {
-      env: { ...inherited, NODE_ENV: 'production', ...env },
-      stdio: ['ignore', log, log, ...(hasChannel ? (['ipc'] as const) : [])],
+      env: { ...inheritedEnv, NODE_ENV: 'production', ...env },
+      stdio: ['ignore', logDescriptor, logDescriptor, ...(hasChannel ? (['ipc'] as const) : [])],
     });
   } finally {
-    closeSync(log);
+    closeSync(logDescriptor);
   }
 }
 
 export async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = new Promise((resolve) => child.once('exit', resolve));
+  const exitPromise = new Promise((resolve) => child.once('exit', resolve));
   child.kill('SIGTERM');
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_GRACE_MS);
-  await exited;
+  await exitPromise;
   clearTimeout(timer);
 }
 

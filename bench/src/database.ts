@@ -9,7 +9,7 @@ export interface BenchDatabase {
   stop(): Promise<void>;
 }
 
-/** The default settings of PostgreSQL. The tests turn the sync off; here, acknowledged changes must be on the disk. */
+/** The default settings of PostgreSQL. Tests disable syncing, but in a benchmark, acknowledged changes must be on the disk. */
 const OPTIONS = '-c fsync=on -c full_page_writes=on -c shared_buffers=128MB';
 
 /** Opens the database at `existingUrl`, or starts a server if it is null. Rejects if no server can be started. */

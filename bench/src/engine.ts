@@ -61,12 +61,12 @@ function workerEnv(
   env: Readonly<Record<string, string>>,
   { sdk, verify, via }: { readonly sdk: Sdk; readonly verify: boolean; readonly via: Transport },
 ): Readonly<Record<string, string>> {
-  const names = (...variables: readonly string[]) =>
+  const pickVariables = (...variables: readonly string[]) =>
     Object.fromEntries(variables.map((name) => [name, requireVariable(env, name)]));
-  if (via === 'connection') return { ...names('EVERSTEP_URL', 'EVERSTEP_TOKEN'), EVERSTEP_BENCH_VIA: via };
-  if (sdk === 'everstep') return verify ? names('EVERSTEP_CURRENT_SIGNING_KEY', 'EVERSTEP_NEXT_SIGNING_KEY') : {};
-  const keys = verify ? names('QSTASH_CURRENT_SIGNING_KEY', 'QSTASH_NEXT_SIGNING_KEY') : {};
-  return { ...names('QSTASH_URL', 'QSTASH_TOKEN'), ...keys };
+  if (via === 'connection') return { ...pickVariables('EVERSTEP_URL', 'EVERSTEP_TOKEN'), EVERSTEP_BENCH_VIA: via };
+  if (sdk === 'everstep') return verify ? pickVariables('EVERSTEP_CURRENT_SIGNING_KEY', 'EVERSTEP_NEXT_SIGNING_KEY') : {};
+  const keys = verify ? pickVariables('QSTASH_CURRENT_SIGNING_KEY', 'QSTASH_NEXT_SIGNING_KEY') : {};
+  return { ...pickVariables('QSTASH_URL', 'QSTASH_TOKEN'), ...keys };
 }
 
 const SAME_SERVER: ChangedServer = { against: null, settings: {} };
@@ -117,17 +117,17 @@ export async function startEngine(options: EngineOptions, changed: ChangedServer
       hasChannel: true,
     });
     children.push(worker);
-    let workerReady: WorkerReady | undefined;
+    let readyMessage: WorkerReady | undefined;
     worker.on('message', (message) => {
-      if (isWorkerReady(message)) workerReady = message;
+      if (isWorkerReady(message)) readyMessage = message;
     });
-    const ready = await untilReady('the worker', worker, workerLog, () => workerReady);
+    const { url: workerUrl, controlUrl } = await untilReady('the worker', worker, workerLog, () => readyMessage);
 
     client = createEngineClient({
       urls,
       token: requireVariable(env, 'EVERSTEP_TOKEN'),
-      workerUrl: ready.url,
-      controlUrl: ready.controlUrl,
+      workerUrl,
+      controlUrl,
       sdk,
       limitS,
     });

@@ -24,9 +24,9 @@ function processTree(pid: number): number[] {
 export const ownChildren = (): readonly number[] => processTree(process.pid).slice(1);
 
 /** Returns the CPU seconds of processes and their descendants, including ended ones. */
-export function cpuSeconds(roots: readonly number[]): number {
+export function cpuSeconds(rootPids: readonly number[]): number {
   let ticks = 0;
-  for (const pid of roots.flatMap(processTree)) {
+  for (const pid of rootPids.flatMap(processTree)) {
     const stat = read(`/proc/${pid}/stat`);
     // The command may contain anything; the numbered fields follow its closing bracket.
     const numbers = stat
@@ -47,10 +47,10 @@ export interface Memory {
   readonly pssMB: number;
 }
 
-export function memoryOf(roots: readonly number[]): Memory {
+export function memoryOf(rootPids: readonly number[]): Memory {
   const sum = { hwm: 0, rss: 0, pss: 0 };
   const kilobytes = (text: string, name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0);
-  for (const pid of roots.flatMap(processTree)) {
+  for (const pid of rootPids.flatMap(processTree)) {
     const status = read(`/proc/${pid}/status`);
     sum.hwm += kilobytes(status, 'VmHWM');
     sum.rss += kilobytes(status, 'VmRSS');
@@ -77,14 +77,16 @@ function diskFlushes(): number {
 }
 
 /** Returns the number of MB that processes and their descendants wrote to the disk. */
-function writtenMB(roots: readonly number[]): number {
-  const bytes = roots.flatMap(processTree).map((pid) => Number(/^write_bytes:\s+(\d+)/m.exec(read(`/proc/${pid}/io`))?.[1] ?? 0));
+function writtenMB(rootPids: readonly number[]): number {
+  const bytes = rootPids
+    .flatMap(processTree)
+    .map((pid) => Number(/^write_bytes:\s+(\d+)/m.exec(read(`/proc/${pid}/io`))?.[1] ?? 0));
   return bytes.reduce((sum, value) => sum + value, 0) / BYTES_PER_MB;
 }
 
 export const round = (value: number, digits = 2): number => Number(value.toFixed(digits));
 
-/** Returns the median. Of an even number of values, this is the upper of the two middle ones. */
+/** Returns the median: for an even number of values, the upper of the two middle values. */
 export function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 }
@@ -119,21 +121,21 @@ export async function measure(
   const flushesBefore = diskFlushes();
   const writers = [...serverPids, ...databasePids];
   const writtenBefore = writtenMB(writers);
-  const serverCpu = cpuSeconds(serverPids);
-  const workerCpu = cpuSeconds([workerPid]);
-  const databaseCpu = cpuSeconds(databasePids);
-  const clientCpu = process.cpuUsage();
+  const serverCpuBefore = cpuSeconds(serverPids);
+  const workerCpuBefore = cpuSeconds([workerPid]);
+  const databaseCpuBefore = cpuSeconds(databasePids);
+  const clientCpuBefore = process.cpuUsage();
   const startedAt = performance.now();
   await work();
   const seconds = (performance.now() - startedAt) / 1000;
-  const { user, system } = process.cpuUsage(clientCpu);
+  const { user, system } = process.cpuUsage(clientCpuBefore);
   return {
     seconds,
     flushes: diskFlushes() - flushesBefore,
     writtenMB: round(writtenMB(writers) - writtenBefore, 1),
-    cpuServer: round(cpuSeconds(serverPids) - serverCpu),
-    cpuWorker: round(cpuSeconds([workerPid]) - workerCpu),
-    cpuDatabase: databasePids.length === 0 ? null : round(cpuSeconds(databasePids) - databaseCpu),
+    cpuServer: round(cpuSeconds(serverPids) - serverCpuBefore),
+    cpuWorker: round(cpuSeconds([workerPid]) - workerCpuBefore),
+    cpuDatabase: databasePids.length === 0 ? null : round(cpuSeconds(databasePids) - databaseCpuBefore),
     cpuClient: round((user + system) / 1e6),
   };
 }

@@ -32,12 +32,12 @@ export interface Options {
   readonly repeat: number;
   readonly warmup: number | undefined;
   readonly steps: readonly number[] | undefined;
-  /** SDK of the worker: `@everstep/sdk`, or the published `@upstash/workflow`, which is measured next to it. */
+  /** SDK of the worker: `@everstep/sdk`, or the published `@upstash/workflow`, which is measured for comparison. */
   readonly sdk: Sdk;
   readonly via: Transport;
   /** Path without extension of the files that `table` writes. */
   readonly out: string;
-  /** The embedded store, or PostgreSQL, which is measured next to the embedded store. */
+  /** The embedded store, or PostgreSQL, which is compared with the embedded store. */
   readonly store: StoreName;
   /** Number of nodes that share the PostgreSQL database. Clients use them in turn. The embedded store has 1. */
   readonly nodes: number;
@@ -45,9 +45,9 @@ export interface Options {
   readonly database: string | null;
   /** Whether the worker verifies the signature of every request. */
   readonly verify: boolean;
-  /** Maximum number of steps that the worker reports together. With 1, it reports each step on its own. */
+  /** Maximum number of steps that the worker reports together. With 1, it reports each step separately. */
   readonly checkpoint: number;
-  /** Whether the default is measured too: the embedded store, HTTP, or single steps. */
+  /** Whether the default is also measured for comparison: the embedded store, HTTP, or single steps. */
   readonly beside: boolean;
   readonly changed: ChangedServer;
   /** Maximum duration of a run, and of draining a backlog. The API limits waits for a result to 600 s. */

@@ -42,19 +42,19 @@ async function measurePairs(options: Options, sliceCount: number, isChangedFirst
   const { runs = 400, concurrency = 64, warmup = 6_000, changed } = options;
   const engines: Engine[] = [];
   try {
-    const start = async (isChanged: boolean): Promise<Engine> => {
+    const startServer = async (isChanged: boolean): Promise<Engine> => {
       const engine = await startEngine(options, isChanged ? changed : undefined);
       engines.push(engine);
       await runConcurrently(warmup, concurrency, shortRun(engine));
       return engine;
     };
-    const [first, second] = [await start(isChangedFirst), await start(!isChangedFirst)];
+    const [firstEngine, secondEngine] = [await startServer(isChangedFirst), await startServer(!isChangedFirst)];
     const pairs: Pair[] = [];
     for (let index = 0; index < sliceCount; index++) {
-      const results = new Map<Engine, Slice>();
-      for (const engine of index % 2 === 0 ? [first, second] : [second, first])
-        results.set(engine, await runSlice(engine, runs, concurrency));
-      const [firstSlice, secondSlice] = [results.get(first), results.get(second)];
+      const slices = new Map<Engine, Slice>();
+      for (const engine of index % 2 === 0 ? [firstEngine, secondEngine] : [secondEngine, firstEngine])
+        slices.set(engine, await runSlice(engine, runs, concurrency));
+      const [firstSlice, secondSlice] = [slices.get(firstEngine), slices.get(secondEngine)];
       if (firstSlice && secondSlice)
         pairs.push(isChangedFirst ? { base: secondSlice, changed: firstSlice } : { base: firstSlice, changed: secondSlice });
     }

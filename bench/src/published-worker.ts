@@ -1,4 +1,4 @@
-/** The worker process with the published SDK instead of ours: the same workflows, and the same port with the count of finished runs. */
+/** The worker process with the published SDK. It has the same workflows and the same control port as `worker.ts`. */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
@@ -9,24 +9,24 @@ interface Payload {
   readonly n: number;
 }
 
-let finished = new Set<string>();
+let finishedRunIds = new Set<string>();
 
 async function seq(context: WorkflowContext<Payload>): Promise<{ readonly steps: number }> {
   for (let i = 0; i < context.requestPayload.n; i++) await context.run(`s${i}`, () => ({ i }));
-  finished.add(context.workflowRunId);
+  finishedRunIds.add(context.workflowRunId);
   return { steps: context.requestPayload.n };
 }
 
 async function fan(context: WorkflowContext<Payload>): Promise<{ readonly steps: number }> {
   const steps = Array.from({ length: context.requestPayload.n }, (_, i) => context.run(`s${i}`, () => ({ i })));
   const results = await Promise.all(steps);
-  finished.add(context.workflowRunId);
+  finishedRunIds.add(context.workflowRunId);
   return { steps: results.length };
 }
 
 async function wait(context: WorkflowContext<Payload>): Promise<{ readonly steps: number }> {
   await context.waitForEvent('wait', 'go', { timeout: '7d' });
-  finished.add(context.workflowRunId);
+  finishedRunIds.add(context.workflowRunId);
   return { steps: 1 };
 }
 
@@ -41,24 +41,24 @@ async function requestOf(incoming: IncomingMessage): Promise<Request> {
   return new Request(`http://${incoming.headers.host}${incoming.url}`, { method: 'POST', headers, body });
 }
 
-const workflows = createServer(async (incoming, response) => {
+const workflowServer = createServer(async (incoming, response) => {
   if (!isWorkflow(incoming.url)) {
     response.writeHead(404).end();
     return;
   }
-  const result = await handlers[incoming.url].handler(await requestOf(incoming));
-  response.writeHead(result.status, Object.fromEntries(result.headers)).end(await result.text());
+  const workflowResponse = await handlers[incoming.url].handler(await requestOf(incoming));
+  response.writeHead(workflowResponse.status, Object.fromEntries(workflowResponse.headers)).end(await workflowResponse.text());
 });
-const control = createServer((request, response) => {
-  if (request.url === '/reset') finished = new Set();
-  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ done: finished.size }));
+const controlServer = createServer((request, response) => {
+  if (request.url === '/reset') finishedRunIds = new Set();
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ done: finishedRunIds.size }));
 });
 
-for (const server of [workflows, control]) {
+for (const server of [workflowServer, controlServer]) {
   server.keepAliveTimeout = 60_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 }
-const urlOf = (server: typeof workflows): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-const ready: WorkerReady = { url: urlOf(workflows), controlUrl: urlOf(control) };
+const urlOf = (server: typeof workflowServer): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+const ready: WorkerReady = { url: urlOf(workflowServer), controlUrl: urlOf(controlServer) };
 process.send?.(ready);
 process.once('disconnect', () => process.exit());

@@ -13,7 +13,7 @@ const BYTES_PER_GB = 1024 ** 3;
 const DATABASE_SIZES = [20_000, 100_000];
 
 const numberOf = (value: unknown): number => (typeof value === 'number' ? value : Number.NaN);
-const firstOf = (value: unknown): Report => (Array.isArray(value) ? (value[value.length >> 1] ?? {}) : {});
+const middleReportOf = (value: unknown): Report => (Array.isArray(value) ? (value[value.length >> 1] ?? {}) : {});
 
 /** Measures the cells of one transport. Resolves with the cells by the name of their row. */
 async function measureColumn(via: Transport, options: Options, measure: Measure): Promise<ReadonlyMap<string, number>> {
@@ -25,7 +25,7 @@ async function measureColumn(via: Transport, options: Options, measure: Measure)
   };
   const runs = options.runs ?? 5_000;
   const w1 = await measureWorkload('W1', { runs, warmup: options.warmup ?? 10_000, repeat: 3 });
-  const { runsPerS, cpuServer, cpuWorker } = firstOf(w1.all);
+  const { runsPerS, cpuServer, cpuWorker } = middleReportOf(w1.all);
   cells.set('W1 runs/s', numberOf(w1.medianRunsPerS));
   cells.set('W1 steps/s', round(numberOf(runsPerS) * STEPS_PER_RUN, 0));
   cells.set('CPU of the server, ms a step', round((numberOf(cpuServer) * 1000) / (runs * STEPS_PER_RUN), 3));
@@ -48,16 +48,16 @@ async function measureColumn(via: Transport, options: Options, measure: Measure)
 export async function writeTable(options: Options, measure: Measure): Promise<number> {
   const columns = new Map<string, ReadonlyMap<string, number>>();
   for (const via of ['http', 'connection'] as const) columns.set(via, await measureColumn(via, options, measure));
-  const connected = await measure({ ...options, via: 'connection', workload: 'connected' });
-  if (connected.error !== undefined) throw new Error(`connected: ${String(connected.error)}`);
+  const connectedReport = await measure({ ...options, via: 'connection', workload: 'connected' });
+  if (connectedReport.error !== undefined) throw new Error(`connected: ${String(connectedReport.error)}`);
   const machine = `${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, ${Math.round(totalmem() / BYTES_PER_GB)} GB, Node ${process.version}`;
   const [http, connection] = [columns.get('http'), columns.get('connection')];
   const rows = [...(http ?? [])].map(([name, value]) => `| ${name} | ${value} | ${connection?.get(name) ?? ''} |`);
-  const connectedRows = `| memory, idle, MB | ${numberOf(connected.beforeRssMB)} | |\n| KB per connected worker | | ${numberOf(connected.kilobytesPerWorker)} |`;
+  const connectedRows = `| memory, idle, MB | ${numberOf(connectedReport.beforeRssMB)} | |\n| KB per connected worker | | ${numberOf(connectedReport.kilobytesPerWorker)} |`;
   const table = `${machine}\n\n| | HTTP | connection |\n| --- | --- | --- |\n${rows.join('\n')}\n${connectedRows}\n`;
   const figures = Object.fromEntries([...columns].map(([via, cells]) => [via, Object.fromEntries(cells)]));
   writeFileSync(`${options.out}.md`, table);
-  writeFileSync(`${options.out}.json`, `${JSON.stringify({ machine, ...figures, connected }, null, 2)}\n`);
+  writeFileSync(`${options.out}.json`, `${JSON.stringify({ machine, ...figures, connected: connectedReport }, null, 2)}\n`);
   console.log(table);
   return 0;
 }

@@ -15,25 +15,25 @@ export interface WorkerReady {
   readonly controlUrl: string;
 }
 
-/** Ids of finished runs. A plain count would count a run twice if its end is requested twice. */
-let finished = new Set<string>();
+/** Ids of finished runs. A plain counter would count a run twice if the end of the run is requested twice. */
+let finishedRunIds = new Set<string>();
 
 async function seq(ctx: WorkflowContext<Payload>): Promise<{ readonly steps: number }> {
   for (let i = 0; i < ctx.payload.n; i++) await ctx.run(`s${i}`, () => ({ i }));
-  finished.add(ctx.runId);
+  finishedRunIds.add(ctx.runId);
   return { steps: ctx.payload.n };
 }
 
 async function fan(ctx: WorkflowContext<Payload>): Promise<{ readonly steps: number }> {
   const results = await Promise.all(Array.from({ length: ctx.payload.n }, (_, i) => ctx.run(`s${i}`, () => ({ i }))));
-  finished.add(ctx.runId);
+  finishedRunIds.add(ctx.runId);
   return { steps: results.length };
 }
 
-/** Waits for an event that notifies all runs at once. */
+/** Waits for an event that is published once for all runs. */
 async function wait(ctx: WorkflowContext<Payload>): Promise<{ readonly steps: number }> {
   await ctx.waitForEvent('wait', 'go', { timeout: '7d' });
-  finished.add(ctx.runId);
+  finishedRunIds.add(ctx.runId);
   return { steps: 1 };
 }
 
@@ -63,28 +63,28 @@ const handlers = {
 const isWorkflow = (path: string | undefined): path is keyof typeof handlers =>
   path !== undefined && Object.hasOwn(handlers, path);
 
-const workflows = createServer((request, response) => {
+const workflowServer = createServer((request, response) => {
   if (isWorkflow(request.url)) void handlers[request.url](request, response);
   else response.writeHead(404).end();
 });
-const control = createServer((request, response) => {
-  if (request.url === '/reset') finished = new Set();
-  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ done: finished.size }));
+const controlServer = createServer((request, response) => {
+  if (request.url === '/reset') finishedRunIds = new Set();
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ done: finishedRunIds.size }));
 });
 
-for (const server of [workflows, control]) {
+for (const server of [workflowServer, controlServer]) {
   // Connections stay open during the benchmark, which measures runs and not handshakes.
   server.keepAliveTimeout = 60_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 }
-const urlOf = (server: typeof workflows): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-let url = urlOf(workflows);
+const urlOf = (server: typeof workflowServer): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+let url = urlOf(workflowServer);
 if (process.env.EVERSTEP_BENCH_VIA === 'connection') {
   const worker = connect({ app: 'bench', workflows: workflowFunctions, maxConcurrency: 1_000 });
   await worker.connected;
   url = 'worker://bench';
 }
-const ready: WorkerReady = { url, controlUrl: urlOf(control) };
+const ready: WorkerReady = { url, controlUrl: urlOf(controlServer) };
 process.send?.(ready);
 // The parent process is gone, so nothing else stops the worker.
 process.once('disconnect', () => process.exit());

@@ -14,10 +14,10 @@ const SETTLE_MS = 3_000;
 
 /** Calls `work` `count` times with bounded concurrency. */
 export async function runConcurrently(count: number, concurrency: number, work: () => Promise<void>): Promise<void> {
-  let started = 0;
+  let startedCount = 0;
   const worker = async (): Promise<void> => {
-    while (started < count) {
-      started++;
+    while (startedCount < count) {
+      startedCount++;
       await work();
     }
   };
@@ -65,20 +65,20 @@ async function measureLatency(engine: Engine, options: Options): Promise<Report>
   const { runs = 200, warmup = 50 } = options;
   await runConcurrently(warmup, 1, shortRun(engine));
   const samples = await repeat(options.repeat, async () => {
-    const times: number[] = [];
+    const durationsMs: number[] = [];
     const cost = await measure(engine, () =>
       runConcurrently(runs, 1, async () => {
         const startedAt = performance.now();
         await engine.run('seq', STEPS_PER_RUN);
-        times.push(performance.now() - startedAt);
+        durationsMs.push(performance.now() - startedAt);
       }),
     );
-    times.sort((a, b) => a - b);
-    const timeAt = (index: number): number => round(times[index] ?? Number.NaN);
+    durationsMs.sort((a, b) => a - b);
+    const durationAt = (index: number): number => round(durationsMs[index] ?? Number.NaN);
     return {
-      p50: timeAt(runs >> 1),
-      p99: timeAt(Math.floor(runs * 0.99)),
-      max: timeAt(runs - 1),
+      p50: durationAt(runs >> 1),
+      p99: durationAt(Math.floor(runs * 0.99)),
+      max: durationAt(runs - 1),
       ...diskOf(cost),
       ...cpuOf(cost),
     };
@@ -107,13 +107,13 @@ async function measureLongJournal(engine: Engine, options: Options): Promise<Rep
   await engine.run('seq', 100);
   for (const steps of options.steps ?? [100, 1_000, 2_000, 10_000]) {
     const costs = await repeat(options.repeat, () => measure(engine, () => engine.run('seq', steps)));
-    const middle = costs.sort((a, b) => a.seconds - b.seconds)[costs.length >> 1];
-    if (!middle) continue;
-    report[`s${steps}`] = round(middle.seconds, 3);
-    report[`msPerStep${steps}`] = round((middle.seconds * 1000) / steps, 3);
-    report[`cpuServer${steps}`] = middle.cpuServer;
-    report[`cpuWorker${steps}`] = middle.cpuWorker;
-    if (middle.cpuDatabase !== null) report[`cpuDatabase${steps}`] = middle.cpuDatabase;
+    const medianCost = costs.sort((a, b) => a.seconds - b.seconds)[costs.length >> 1];
+    if (!medianCost) continue;
+    report[`s${steps}`] = round(medianCost.seconds, 3);
+    report[`msPerStep${steps}`] = round((medianCost.seconds * 1000) / steps, 3);
+    report[`cpuServer${steps}`] = medianCost.cpuServer;
+    report[`cpuWorker${steps}`] = medianCost.cpuWorker;
+    if (medianCost.cpuDatabase !== null) report[`cpuDatabase${steps}`] = medianCost.cpuDatabase;
   }
   return report;
 }
@@ -130,10 +130,10 @@ async function measureBacklog(engine: Engine, options: Options): Promise<Report>
       await runConcurrently(runs, concurrency, () => engine.trigger('seq', STEPS_PER_RUN));
       triggerS = (performance.now() - startedAt) / 1000;
       for (;;) {
-        const done = await engine.finishedRuns();
-        if (done >= runs) return;
+        const finishedCount = await engine.finishedRuns();
+        if (finishedCount >= runs) return;
         if (performance.now() - startedAt > limitS * 1000) {
-          timedOut.TIMED_OUT_done = done;
+          timedOut.TIMED_OUT_done = finishedCount;
           return;
         }
         await pause(50);
@@ -148,33 +148,33 @@ async function measureBacklog(engine: Engine, options: Options): Promise<Report>
       ...timedOut,
     };
   });
-  const middle = [...samples].sort((a, b) => a.triggersPerS - b.triggersPerS)[samples.length >> 1];
-  return { runs, concurrency, ...middle, ...(samples.length > 1 ? { all: samples } : {}) };
+  const medianSample = [...samples].sort((a, b) => a.triggersPerS - b.triggersPerS)[samples.length >> 1];
+  return { runs, concurrency, ...medianSample, ...(samples.length > 1 ? { all: samples } : {}) };
 }
 
 async function measureMemory(engine: Engine, options: Options): Promise<Report> {
   const { runs = 100_000, concurrency = 64 } = options;
   await pause(SETTLE_MS);
-  const idle = memoryOf(engine.serverPids);
+  const idleMemory = memoryOf(engine.serverPids);
   const samples: { readonly runs: number; readonly rssMB: number }[] = [];
   const startedAt = performance.now();
-  for (let finished = 0; finished < runs; ) {
-    const next = Math.min(MEMORY_SAMPLE_RUNS, runs - finished);
-    await runConcurrently(next, concurrency, shortRun(engine));
-    finished += next;
-    samples.push({ runs: finished, rssMB: memoryOf(engine.serverPids).rssMB });
+  for (let finishedCount = 0; finishedCount < runs; ) {
+    const batchSize = Math.min(MEMORY_SAMPLE_RUNS, runs - finishedCount);
+    await runConcurrently(batchSize, concurrency, shortRun(engine));
+    finishedCount += batchSize;
+    samples.push({ runs: finishedCount, rssMB: memoryOf(engine.serverPids).rssMB });
   }
   const seconds = (performance.now() - startedAt) / 1000;
   await pause(SETTLE_MS);
-  const after: Memory = memoryOf(engine.serverPids);
+  const finalMemory: Memory = memoryOf(engine.serverPids);
   return {
     runs,
     concurrency,
     s: round(seconds),
     runsPerS: round(runs / seconds, 1),
-    idleRssMB: idle.rssMB,
-    afterRssMB: after.rssMB,
-    highestRssMB: after.hwmMB,
+    idleRssMB: idleMemory.rssMB,
+    afterRssMB: finalMemory.rssMB,
+    highestRssMB: finalMemory.hwmMB,
     workerRssMB: memoryOf([engine.workerPid]).rssMB,
     samples,
   };
@@ -190,11 +190,11 @@ async function measureWaiting(engine: Engine, options: Options): Promise<Report>
   await engine.resetFinishedRuns();
   const startedAt = performance.now();
   await runConcurrently(runs, concurrency, () => engine.trigger('wait', 1));
-  // Waits are recorded shortly after the triggers. The server is done with them when it uses no CPU.
-  for (let before = Number.NEGATIVE_INFINITY, now = 0; now - before > 0.1; ) {
-    before = now;
+  // Waits are recorded shortly after the triggers. When the server uses no CPU, all of them are recorded.
+  for (let lastCpu = Number.NEGATIVE_INFINITY, cpu = 0; cpu - lastCpu > 0.1; ) {
+    lastCpu = cpu;
     await pause(SETTLE_MS);
-    now = cpuSeconds(engine.serverPids);
+    cpu = cpuSeconds(engine.serverPids);
   }
   const seconds = (performance.now() - startedAt) / 1000;
   // The server collects garbage once when it becomes idle.
@@ -202,56 +202,59 @@ async function measureWaiting(engine: Engine, options: Options): Promise<Report>
   const idleCpuStart = cpuSeconds(engine.serverPids);
   await pause(IDLE_S * 1000);
   const idleCpu = (cpuSeconds(engine.serverPids) - idleCpuStart) / IDLE_S;
-  const memoryWaiting = memoryOf(engine.serverPids);
+  const waitingMemory = memoryOf(engine.serverPids);
   const notifyStartedAt = performance.now();
-  const notified = await engine.notify('go');
+  const notifiedCount = await engine.notify('go');
   const notifyS = (performance.now() - notifyStartedAt) / 1000;
   while ((await engine.finishedRuns()) < runs && (performance.now() - notifyStartedAt) / 1000 < options.limitS) await pause(50);
   return {
     runs,
     setUpS: round(seconds),
     idleCpuPercentOfACore: round(idleCpu * 100),
-    waitingRssMB: memoryWaiting.rssMB,
-    notified,
+    waitingRssMB: waitingMemory.rssMB,
+    notified: notifiedCount,
     notifyS: round(notifyS),
-    notifiedPerS: round(notified / notifyS, 0),
+    notifiedPerS: round(notifiedCount / notifyS, 0),
     allDoneS: round((performance.now() - notifyStartedAt) / 1000),
     done: await engine.finishedRuns(),
   };
 }
 
-const LIMITED: Readonly<Record<string, string>> = { 'svc-flow-control-key': 'busy', 'svc-flow-control-value': 'parallelism=64' };
+const LIMITED_HEADERS: Readonly<Record<string, string>> = {
+  'svc-flow-control-key': 'busy',
+  'svc-flow-control-value': 'parallelism=64',
+};
 
 /** Compares a key with a long wait list with runs without a key at the same parallelism. Each run is one delivery. */
 async function measureLimited(engine: Engine, options: Options): Promise<Report> {
   const { runs = 100_000, concurrency = 64 } = options;
-  const sample = Math.min(5_000, runs);
+  const sampleRuns = Math.min(5_000, runs);
   const runOneStep = (): Promise<void> => engine.run('seq', 1);
   await runConcurrently(500, concurrency, runOneStep);
-  const unlimitedCost = await measure(engine, () => runConcurrently(sample, concurrency, runOneStep));
-  await engine.trigger('seq', 1, LIMITED);
+  const unlimitedCost = await measure(engine, () => runConcurrently(sampleRuns, concurrency, runOneStep));
+  await engine.trigger('seq', 1, LIMITED_HEADERS);
   await engine.flowControl('busy', 'pause');
-  await runConcurrently(runs, concurrency, () => engine.trigger('seq', 1, LIMITED));
+  await runConcurrently(runs, concurrency, () => engine.trigger('seq', 1, LIMITED_HEADERS));
   const waitListSize = await engine.waitListSize('busy');
   const rssMB = memoryOf(engine.serverPids).rssMB;
-  const besideCost = await measure(engine, () => runConcurrently(sample, concurrency, runOneStep));
+  const besideCost = await measure(engine, () => runConcurrently(sampleRuns, concurrency, runOneStep));
   await engine.resetFinishedRuns();
   await engine.flowControl('busy', 'resume');
-  let done = 0;
+  let finishedCount = 0;
   const drainCost = await measure(engine, async () => {
     const startedAt = performance.now();
-    while (done < sample && (performance.now() - startedAt) / 1000 < options.limitS) {
+    while (finishedCount < sampleRuns && (performance.now() - startedAt) / 1000 < options.limitS) {
       await pause(20);
-      done = await engine.finishedRuns();
+      finishedCount = await engine.finishedRuns();
     }
   });
   return {
     runs,
     waitListSize,
     rssMB,
-    freeRunsPerS: round(sample / unlimitedCost.seconds, 1),
-    besideRunsPerS: round(sample / besideCost.seconds, 1),
-    limitedRunsPerS: round(done / drainCost.seconds, 1),
+    freeRunsPerS: round(sampleRuns / unlimitedCost.seconds, 1),
+    besideRunsPerS: round(sampleRuns / besideCost.seconds, 1),
+    limitedRunsPerS: round(finishedCount / drainCost.seconds, 1),
   };
 }
 
@@ -269,19 +272,19 @@ async function measureConnected(engine: Engine, options: Options): Promise<Repor
     );
   const firstWorkers = await connectWorkers(Math.ceil(workers / 10));
   await pause(IDLE_COLLECT_MS);
-  const before = memoryOf(engine.serverPids);
+  const memoryBefore = memoryOf(engine.serverPids);
   const otherWorkers = await connectWorkers(workers - firstWorkers.length);
   await pause(IDLE_COLLECT_MS);
-  const after = memoryOf(engine.serverPids);
-  const cpu = cpuSeconds(engine.serverPids);
+  const memoryAfter = memoryOf(engine.serverPids);
+  const idleCpuStart = cpuSeconds(engine.serverPids);
   await pause(IDLE_S * 1000);
-  const idleCpu = (cpuSeconds(engine.serverPids) - cpu) / IDLE_S;
+  const idleCpu = (cpuSeconds(engine.serverPids) - idleCpuStart) / IDLE_S;
   await Promise.all([...firstWorkers, ...otherWorkers].map((worker) => worker.close({ graceMs: 0 })));
   return {
     workers,
-    beforeRssMB: before.rssMB,
-    afterRssMB: after.rssMB,
-    kilobytesPerWorker: round(((after.rssMB - before.rssMB) * 1024) / otherWorkers.length, 1),
+    beforeRssMB: memoryBefore.rssMB,
+    afterRssMB: memoryAfter.rssMB,
+    kilobytesPerWorker: round(((memoryAfter.rssMB - memoryBefore.rssMB) * 1024) / otherWorkers.length, 1),
     idleCpuPercentOfACore: round(idleCpu * 100),
   };
 }

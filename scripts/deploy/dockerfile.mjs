@@ -46,9 +46,9 @@ export function readIgnoreFile(text) {
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => {
-      const anywhere = line.startsWith('**/');
-      const name = (anywhere ? line.slice(3) : line).replaceAll('.', '\\.').replaceAll('*', '[^/]*');
-      return new RegExp(`${anywhere ? '(^|/)' : '^'}${name}(/|$)`);
+      const matchesAnyLevel = line.startsWith('**/');
+      const name = (matchesAnyLevel ? line.slice(3) : line).replaceAll('.', '\\.').replaceAll('*', '[^/]*');
+      return new RegExp(`${matchesAnyLevel ? '(^|/)' : '^'}${name}(/|$)`);
     });
   return (path) => patterns.some((pattern) => pattern.test(path));
 }

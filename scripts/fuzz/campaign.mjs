@@ -60,9 +60,9 @@ export class Campaign {
     try {
       await this.prepare();
       this.isSending = true;
-      const since = performance.now();
+      const startedAt = performance.now();
       await this.sendAll();
-      this.durationMs = performance.now() - since;
+      this.durationMs = performance.now() - startedAt;
       this.isSending = false;
       await this.checkVictim();
       await this.checkAudit();
@@ -119,20 +119,20 @@ export class Campaign {
   }
 
   async sendAll() {
-    let next = this.from;
+    let nextNumber = this.from;
     const end = this.from + this.requests;
-    let restoring = Promise.resolve();
+    let restorePromise = Promise.resolve();
     const worker = async () => {
-      while (next < end && !this.server.exit) {
-        const n = next++;
+      while (nextNumber < end && !this.server.exit) {
+        const n = nextNumber++;
         if (n % RESTORE_EVERY_REQUESTS === 0)
-          restoring = this.own.restore(this.operator, this.target).then(
+          restorePromise = this.own.restore(this.operator, this.target).then(
             (tenant) => {
               this.own = tenant;
             },
             (error) => this.addFinding('setup', null, `the tenant could not be repaired: ${error.message}`),
           );
-        await restoring;
+        await restorePromise;
         if (n > this.from && n % 5_000 === 0)
           this.print(
             `${n - this.from} requests, ${this.findings.length} findings, RSS ${Math.round(this.server.memory.rss / 2 ** 20)} MiB`,
@@ -149,12 +149,12 @@ export class Campaign {
       );
   }
 
-  async sendOne(generated) {
-    const from = `10.${(generated.n >> 16) & 255}.${(generated.n >> 8) & 255}.${generated.n & 255}`;
-    const headers = [...generated.headers, ['x-forwarded-for', from]];
-    const validBytes = bytesOf({ ...generated, headers }, `127.0.0.1:${this.server.port}`);
-    const bytes = generated.damage === null ? validBytes : damagedRequest(validBytes, generated.damage);
-    const request = { ...generated, bytes };
+  async sendOne(generatedRequest) {
+    const clientAddress = `10.${(generatedRequest.n >> 16) & 255}.${(generatedRequest.n >> 8) & 255}.${generatedRequest.n & 255}`;
+    const headers = [...generatedRequest.headers, ['x-forwarded-for', clientAddress]];
+    const validBytes = bytesOf({ ...generatedRequest, headers }, `127.0.0.1:${this.server.port}`);
+    const bytes = generatedRequest.damage === null ? validBytes : damagedRequest(validBytes, generatedRequest.damage);
+    const request = { ...generatedRequest, bytes };
     this.recent.push(request);
     if (this.recent.length > 4 * CONCURRENCY) this.recent.shift();
     const mayWait = WAITING_OPERATIONS.has(request.operationId);
@@ -193,11 +193,11 @@ export class Campaign {
 
   reportStall({ stallMs, cpuMs }) {
     if (!this.isSending || cpuMs < STALL_CPU_MS) return;
-    const last = this.recent.slice(-CONCURRENCY).map(({ n, operationId }) => `${n} ${operationId}`);
+    const lastRequests = this.recent.slice(-CONCURRENCY).map(({ n, operationId }) => `${n} ${operationId}`);
     this.addFinding(
       'stall',
       this.recent.at(-1),
-      `the event loop was blocked for ${Math.round(stallMs)} ms (${Math.round(cpuMs)} ms of work) around: ${last.join(', ')}`,
+      `the event loop was blocked for ${Math.round(stallMs)} ms (${Math.round(cpuMs)} ms of work) around: ${lastRequests.join(', ')}`,
     );
   }
 
@@ -205,14 +205,14 @@ export class Campaign {
     if (this.server.exit) return;
     const after = await this.victim.fingerprint().catch((error) => ({ hash: '', parts: [error.message] }));
     if (after.hash === this.before.hash) return;
-    const differing = after.parts.flatMap((part, index) =>
+    const differences = after.parts.flatMap((part, index) =>
       JSON.stringify(part) === JSON.stringify(this.before.parts[index])
         ? []
         : [
             `part ${index}: ${JSON.stringify(this.before.parts[index]).slice(0, 600)} became ${JSON.stringify(part).slice(0, 600)}`,
           ],
     );
-    this.addFinding('other tenant', null, `the other tenant has changed: ${differing.join('\n')}`);
+    this.addFinding('other tenant', null, `the other tenant has changed: ${differences.join('\n')}`);
   }
 
   /** Verifies that the audit log is intact after the requests. */
@@ -245,17 +245,17 @@ export class Campaign {
   }
 
   summary() {
-    const list = (counts) =>
+    const formatCounts = (counts) =>
       [...counts]
         .sort(([a], [b]) => (a < b ? -1 : 1))
         .map(([name, count]) => `${name}: ${count}`)
         .join(', ');
     return [
-      `${this.operations?.length ?? 0} operations; requests by damage: ${list(this.kinds)}`,
-      `responses by status (0: none): ${list(this.statuses)}`,
+      `${this.operations?.length ?? 0} operations; requests by damage: ${formatCounts(this.kinds)}`,
+      `responses by status (0: none): ${formatCounts(this.statuses)}`,
       `responses of the endpoint: ${this.endpoint.count}; maximum memory: ${Math.round(this.server.memory.maxRss / 2 ** 20)} MiB`,
       `${Math.round(this.durationMs / 1000)} s; secrets of the other tenant absent from all requests: ${this.secrets.length}`,
-      `findings: ${list(this.counts) || 'none'}`,
+      `findings: ${formatCounts(this.counts) || 'none'}`,
       ...this.server.faults.slice(0, 10).map((line) => `log: ${line}`),
     ];
   }

@@ -101,8 +101,8 @@ export function responseOf(seed, n) {
     ? ['Content-Type: application/json', 'Svc-Workflow-Protocol: 1', `Content-Length: ${body.length}`]
     : [];
   for (let count = random.below(3); count > 0; count--) headers.push(random.pick(HEADERS));
-  const line = random.pick(['HTTP/1.1', 'HTTP/1.1', 'HTTP/1.1', 'HTTP/1.0', 'HTTP/9.9', 'ICY']);
-  const bytes = Buffer.concat([Buffer.from(`${line} ${status} x\r\n${headers.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
+  const httpVersion = random.pick(['HTTP/1.1', 'HTTP/1.1', 'HTTP/1.1', 'HTTP/1.0', 'HTTP/9.9', 'ICY']);
+  const bytes = Buffer.concat([Buffer.from(`${httpVersion} ${status} x\r\n${headers.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
   const ending = random.pick(['whole', 'whole', 'whole', 'whole', 'cut', 'reset', 'slow', 'nothing', 'twice']);
   return { bytes, ending, cutAt: random.below(bytes.length + 1), delayMs: random.below(MAX_DELAY_MS) };
 }
@@ -110,17 +110,17 @@ export function responseOf(seed, n) {
 /** Listens on a free port; `count` is the number of responses. */
 export async function openEndpoint(seed) {
   const sockets = new Set();
-  let responses = 0;
+  let responseCount = 0;
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => {});
     socket.on('close', () => sockets.delete(socket));
-    let received = '';
+    let receivedText = '';
     socket.on('data', (chunk) => {
-      received = (received + chunk.toString('latin1')).slice(-100_000);
-      if (!received.includes('\r\n\r\n')) return;
-      received = '';
-      const { bytes, ending, cutAt, delayMs } = responseOf(seed, responses++);
+      receivedText = (receivedText + chunk.toString('latin1')).slice(-100_000);
+      if (!receivedText.includes('\r\n\r\n')) return;
+      receivedText = '';
+      const { bytes, ending, cutAt, delayMs } = responseOf(seed, responseCount++);
       if (ending === 'nothing') setTimeout(() => socket.destroy(), delayMs);
       else if (ending === 'reset') socket.write(bytes.subarray(0, cutAt), () => socket.resetAndDestroy());
       else if (ending === 'cut') socket.end(bytes.subarray(0, cutAt));
@@ -134,7 +134,7 @@ export async function openEndpoint(seed) {
   return {
     port: server.address().port,
     get count() {
-      return responses;
+      return responseCount;
     },
     close() {
       for (const socket of sockets) socket.destroy();

@@ -4,7 +4,7 @@ const MIN_STALL_MS = 200;
 
 let lastTickAt = performance.now();
 let lastCpuUsage = process.cpuUsage();
-const timer = setInterval(() => {
+const stallTimer = setInterval(() => {
   const now = performance.now();
   const cpuUsage = process.cpuUsage(lastCpuUsage);
   const stallMs = now - lastTickAt - INTERVAL_MS;
@@ -13,10 +13,10 @@ const timer = setInterval(() => {
   lastTickAt = now;
   lastCpuUsage = process.cpuUsage();
 }, INTERVAL_MS);
-timer.unref();
-const report = setInterval(() => {
+stallTimer.unref();
+const memoryTimer = setInterval(() => {
   const { rss, heapUsed } = process.memoryUsage();
   process.send?.({ kind: 'memory', rss, heapUsed });
 }, 500);
-report.unref();
+memoryTimer.unref();
 process.channel?.unref();

@@ -121,7 +121,7 @@ export function sendBytes(bytes, { port, timeoutMs, maxBytes = 4 * 1024 * 1024, 
   return new Promise((resolve) => {
     const startedAt = performance.now();
     const chunks = [];
-    let size = 0;
+    let receivedBytes = 0;
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
     const finish = (outcome) => {
       clearTimeout(timer);
@@ -139,8 +139,8 @@ export function sendBytes(bytes, { port, timeoutMs, maxBytes = 4 * 1024 * 1024, 
     const endTimer = endAfterMs === null ? undefined : setTimeout(() => socket.end(), endAfterMs);
     socket.on('data', (chunk) => {
       chunks.push(chunk);
-      size += chunk.length;
-      if (size > maxBytes) finish('closed');
+      receivedBytes += chunk.length;
+      if (receivedBytes > maxBytes) finish('closed');
     });
     socket.on('error', (error) => finish(error.code === 'ECONNREFUSED' ? 'refused' : 'closed'));
     socket.on('close', () => finish('closed'));

@@ -53,7 +53,7 @@ const headerText = (text) => Buffer.from(removeLineBreaks(text)).toString('latin
 /** Returns a text for each parameter. Objects and lists are JSON. */
 function parametersOf({ operation, resolve }, random, nameOf) {
   const parameters = [];
-  // Optional headers are rarer the more there are. Otherwise, an operation with many headers would always have an invalid one.
+  // The more headers an operation has, the less often each optional one is sent. Otherwise, one of them would always be invalid.
   const headerCount = (operation.parameters ?? []).filter((reference) => resolve(reference).in === 'header').length;
   const optionalShares = { header: Math.min(0.3, 1.5 / Math.max(1, headerCount)) };
   for (const reference of operation.parameters ?? []) {
@@ -67,20 +67,20 @@ function parametersOf({ operation, resolve }, random, nameOf) {
 }
 
 function damageParameters(parameters, random) {
-  const damaged = parameters.map((parameter) => ({ ...parameter }));
+  const damagedParameters = parameters.map((parameter) => ({ ...parameter }));
   for (let count = 1 + random.below(2); count > 0; count--) {
-    const parameter = damaged.length > 0 && random.chance(0.8) ? random.pick(damaged) : null;
+    const parameter = damagedParameters.length > 0 && random.chance(0.8) ? random.pick(damagedParameters) : null;
     if (!parameter)
-      damaged.push({
+      damagedParameters.push({
         location: random.pick(['query', 'header']),
         name: random.pick(['unknown', 'count', 'x']),
         text: random.pick(ODD_TEXTS),
       });
-    else if (random.chance(0.15)) damaged.push({ ...parameter });
-    else if (random.chance(0.1)) damaged.splice(damaged.indexOf(parameter), 1);
+    else if (random.chance(0.15)) damagedParameters.push({ ...parameter });
+    else if (random.chance(0.1)) damagedParameters.splice(damagedParameters.indexOf(parameter), 1);
     else parameter.text = random.pick(ODD_TEXTS);
   }
-  return damaged;
+  return damagedParameters;
 }
 
 function bodyOf({ operation, resolve }, random, nameOf) {
@@ -127,8 +127,10 @@ const DELIVERING_OPERATIONS = new Set([
 ]);
 
 function operationFor(operations, n) {
-  const delivering = operations.filter(({ operation }) => DELIVERING_OPERATIONS.has(operation.operationId));
-  return n % 4 === 0 ? delivering[(n / 4) % delivering.length] : operations[(n - Math.floor(n / 4)) % operations.length];
+  const deliveringOperations = operations.filter(({ operation }) => DELIVERING_OPERATIONS.has(operation.operationId));
+  return n % 4 === 0
+    ? deliveringOperations[(n / 4) % deliveringOperations.length]
+    : operations[(n - Math.floor(n / 4)) % operations.length];
 }
 
 /**

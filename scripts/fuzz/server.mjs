@@ -59,7 +59,7 @@ export async function startServer({ heapMb, endpointPort, onStall }) {
     if (message.kind === 'stall') onStall(message);
     else Object.assign(memory, { rss: message.rss, maxRss: Math.max(memory.maxRss, message.rss) });
   });
-  const exited = new Promise((resolve) => {
+  const exitPromise = new Promise((resolve) => {
     child.once('exit', (code, signal) => {
       server.exit = { code, signal };
       resolve();
@@ -76,7 +76,7 @@ export async function startServer({ heapMb, endpointPort, onStall }) {
   server.stop = async () => {
     if (!server.exit) child.kill('SIGTERM');
     const timer = setTimeout(() => child.kill('SIGKILL'), 20_000);
-    await exited;
+    await exitPromise;
     clearTimeout(timer);
     rmSync(dataDir, { recursive: true, force: true });
   };

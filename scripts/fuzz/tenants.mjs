@@ -5,7 +5,7 @@ const REGION = 'eu-central-1';
 const CLOSED_URL = 'http://127.0.0.1:1/closed';
 
 const basic = (email, key) => `Basic ${Buffer.from(`${email}:${key}`).toString('base64')}`;
-const UPSTASH = { 'upstash-telemetry-sdk': 'fuzz' };
+const UPSTASH_HEADERS = { 'upstash-telemetry-sdk': 'fuzz' };
 
 /** Sends JSON. Resolves with the parsed response. Rejects with an Error if it is not successful. */
 async function sendJson(base, authorization, method, path, { body, headers = {} } = {}) {
@@ -44,7 +44,7 @@ export class Tenant {
     const teamId = team.team_id ?? team.id;
     const tenant = new Tenant(base, { email, apiKey, user, userId, teamId });
     await tenant.createInstance();
-    // The plan has no limits, because requests that it refused would test nothing.
+    // The plan has no limits, because requests that exceed a limit would test nothing.
     await sendJson(base, operator, 'POST', `/v2/queue/set-plan/${tenant.instanceId}`, { body: { plan_name: 'default' } });
     return tenant;
   }
@@ -103,15 +103,15 @@ export class Tenant {
     const schedule = await this.asToken('POST', `/v2/schedules/${endpoint}/tick`, {
       headers: { 'svc-cron': '0 0 1 1 *', 'svc-label': mark },
     });
-    await this.asToken('POST', '/v2/queues', { body: { queueName: `${mark}-queue`, parallelism: 1 }, headers: UPSTASH });
+    await this.asToken('POST', '/v2/queues', { body: { queueName: `${mark}-queue`, parallelism: 1 }, headers: UPSTASH_HEADERS });
     await this.asToken('POST', `/v2/topics/${mark}-group/endpoints`, {
       body: { endpoints: [{ url: `${endpoint}/member`, name: 'first' }] },
-      headers: UPSTASH,
+      headers: UPSTASH_HEADERS,
     });
     await this.asToken('POST', '/v2/destinations/hold', { body: { origin: `http://${mark}.test`, reason: secretText } });
     const message = await this.asToken('POST', `/v2/publish/${endpoint}/later`, {
       body: { secret: secretText },
-      headers: { ...UPSTASH, 'upstash-delay': '30d' },
+      headers: { ...UPSTASH_HEADERS, 'upstash-delay': '30d' },
     });
     const documents = [{ id: 'd', content: { text: secretText } }];
     await sendJson(this.base, `Bearer ${this.indexToken}`, 'POST', `/search/${this.indexId}/upsert-data/ns`, { body: documents });
@@ -176,7 +176,7 @@ export class Tenant {
     ].filter((value) => typeof value === 'string');
   }
 
-  /** Hashes everything of the tenant that only its own requests may change. */
+  /** Returns a hash of all data of the tenant that only its own requests may change, and the hashed parts. */
   async fingerprint() {
     const paths = [
       ...[
@@ -193,7 +193,7 @@ export class Tenant {
     const parts = [];
     for (const path of paths) parts.push(await this.asToken('GET', path));
     for (const path of ['/v2/queues', '/v2/topics', '/v2/logs'])
-      parts.push(await this.asToken('GET', path, { headers: UPSTASH }));
+      parts.push(await this.asToken('GET', path, { headers: UPSTASH_HEADERS }));
     for (const path of [
       `/v2/queue/user/${this.instanceId}`,
       '/v2/teams',
@@ -209,7 +209,7 @@ export class Tenant {
     return { hash: createHash('sha256').update(JSON.stringify(parts)).digest('hex'), parts };
   }
 
-  /** Restores what its own requests have broken, such as rotated tokens. Resolves with a new tenant if this is not possible. */
+  /** Undoes changes of earlier requests, such as rotated tokens. Resolves with a new tenant if this is not possible. */
   async restore(operator, endpoint) {
     try {
       const { token, read_only_token: readOnly } = await sendJson(

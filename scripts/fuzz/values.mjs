@@ -99,34 +99,34 @@ function numberFor({ minimum = 0, maximum = minimum + 1_000 }, random) {
 
 /** Returns a value that is valid according to the schema. `nameOf(name)` returns the id of an existing object, or undefined. */
 export function sample(schema, random, resolve, nameOf = () => undefined, name = '', depth = 0) {
-  const resolved = schema === undefined || schema === true ? {} : resolve(schema);
+  const resolvedSchema = schema === undefined || schema === true ? {} : resolve(schema);
   const sampleInner = (innerSchema, innerName = name) => sample(innerSchema, random, resolve, nameOf, innerName, depth + 1);
-  if ('const' in resolved) return resolved.const;
-  for (const key of ['anyOf', 'oneOf']) if (resolved[key]) return sampleInner(random.pick(resolved[key]));
-  if (resolved.allOf) return Object.assign({}, ...resolved.allOf.map((each) => sampleInner(each)));
-  if (resolved.enum) return random.pick(resolved.enum);
-  const type = Array.isArray(resolved.type) ? random.pick(resolved.type) : resolved.type;
+  if ('const' in resolvedSchema) return resolvedSchema.const;
+  for (const key of ['anyOf', 'oneOf']) if (resolvedSchema[key]) return sampleInner(random.pick(resolvedSchema[key]));
+  if (resolvedSchema.allOf) return Object.assign({}, ...resolvedSchema.allOf.map((each) => sampleInner(each)));
+  if (resolvedSchema.enum) return random.pick(resolvedSchema.enum);
+  const type = Array.isArray(resolvedSchema.type) ? random.pick(resolvedSchema.type) : resolvedSchema.type;
   switch (type) {
     case 'object': {
       const object = {};
-      const required = resolved.required ?? [];
-      for (const [key, innerSchema] of Object.entries(resolved.properties ?? {}))
+      const required = resolvedSchema.required ?? [];
+      for (const [key, innerSchema] of Object.entries(resolvedSchema.properties ?? {}))
         if (required.includes(key) || (depth < MAX_DEPTH && random.chance(0.4))) object[key] = sampleInner(innerSchema, key);
       return object;
     }
     case 'array': {
-      const count = Math.max(resolved.minItems ?? 0, depth < MAX_DEPTH ? random.below(3) : 0);
-      return Array.from({ length: Math.min(count, 5) }, () => sampleInner(resolved.items));
+      const count = Math.max(resolvedSchema.minItems ?? 0, depth < MAX_DEPTH ? random.below(3) : 0);
+      return Array.from({ length: Math.min(count, 5) }, () => sampleInner(resolvedSchema.items));
     }
     case 'integer':
     case 'number':
-      return numberFor(resolved, random);
+      return numberFor(resolvedSchema, random);
     case 'boolean':
       return random.chance(0.5);
     case 'null':
       return null;
     default:
-      return textFor(resolved, random, nameOf(name));
+      return textFor(resolvedSchema, random, nameOf(name));
   }
 }
 
@@ -150,12 +150,12 @@ function changeAt(value, path, change) {
 
 /** Returns the value as JSON with one to three positions changed, omitted or added. */
 export function damagedJson(value, random) {
-  let damaged = value;
+  let damagedValue = value;
   const oddValues = [];
   for (let count = 1 + random.below(3); count > 0; count--) {
-    const path = random.pick(pathsIn(damaged));
+    const path = random.pick(pathsIn(damagedValue));
     const kind = random.below(4);
-    damaged = changeAt(damaged, path, (current) => {
+    damagedValue = changeAt(damagedValue, path, (current) => {
       if (kind === 0) return path.length > 0 ? undefined : null;
       if (kind === 1 && typeof current === 'object' && current !== null && !Array.isArray(current))
         return { ...current, [random.pick(['unknown', '__proto__x', 'id', ' ', 'a'.repeat(300)])]: 1 };
@@ -164,6 +164,6 @@ export function damagedJson(value, random) {
       return PLACEHOLDER + (oddValues.length - 1);
     });
   }
-  const text = JSON.stringify(damaged ?? null);
+  const text = JSON.stringify(damagedValue ?? null);
   return oddValues.reduce((json, oddValue, index) => json.replace(JSON.stringify(PLACEHOLDER + index), () => oddValue), text);
 }

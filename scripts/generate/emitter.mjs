@@ -10,7 +10,7 @@ export const MAX_LINE = 130;
 
 const idOf = ({ description, ...schema }) => JSON.stringify(schema);
 const nameOf = (declaration) => declaration.replace(/<.*/, '');
-const literal = (value) => (typeof value === 'string' ? `'${value}'` : String(value));
+const formatLiteral = (value) => (typeof value === 'string' ? `'${value}'` : String(value));
 
 /** Returns the only alternative to null, or the schema itself if there is none. */
 function nonNullSchema(schema) {
@@ -41,20 +41,20 @@ function hasFieldsOf({ properties, required = [] }, base) {
 }
 
 /** Returns a documentation comment, wrapped to the maximum line length. */
-function comment(text, indent) {
+function formatComment(text, indent) {
   const textWidth = MAX_LINE - indent.length - 3;
   if (text.length + 7 + indent.length <= MAX_LINE) return `${indent}/** ${text} */\n`;
   const lines = [];
   for (const word of text.split(' ')) {
-    const last = lines.at(-1);
-    if (last !== undefined && last.length + word.length + 1 <= textWidth) lines[lines.length - 1] = `${last} ${word}`;
+    const lastLine = lines.at(-1);
+    if (lastLine !== undefined && lastLine.length + word.length + 1 <= textWidth) lines[lines.length - 1] = `${lastLine} ${word}`;
     else lines.push(word);
   }
   return `${indent}/**\n${lines.map((line) => `${indent} * ${line}\n`).join('')}${indent} */\n`;
 }
 
 /** Writes a union on one line if it fits after `column` characters, and otherwise with one alternative per line. */
-function union(alternatives, column, indent) {
+function formatUnion(alternatives, column, indent) {
   const text = alternatives.join(' | ');
   if (text.includes('\n') || column + text.length + 1 <= MAX_LINE) return text;
   return alternatives.map((each) => `\n${indent}  | ${each}`).join('');
@@ -67,7 +67,7 @@ function union(alternatives, column, indent) {
  *   type has no `from`
  * @param {readonly string[]} options.bases names of types that others extend if they have all of their fields, largest first
  * @param {(text: string) => string} [options.describe] edits a description
- * @returns {ReadonlyMap<string, string>} text of each file, without its head
+ * @returns {ReadonlyMap<string, string>} text of each file, without its header
  */
 export function typesOf(files, { imports, bases, describe = (text) => text }) {
   const typesById = new Map(Object.entries(imports).map(([name, { from, schema }]) => [idOf(schema), { name, from, schema }]));
@@ -80,10 +80,10 @@ export function typesOf(files, { imports, bases, describe = (text) => text }) {
 
   const write = (file, types) => {
     const usedImports = new Map();
-    const doc = (schema, indent) => {
+    const formatDescription = (schema, indent) => {
       const description = descriptionOf(schema);
       const sentences = [description && describe(description), limitsOf(nonNullSchema(schema))].filter(Boolean);
-      return sentences.length === 0 ? '' : comment(sentences.join(' '), indent);
+      return sentences.length === 0 ? '' : formatComment(sentences.join(' '), indent);
     };
     /** Returns the text of a type. `column` is the number of characters in front of it. */
     const typeOf = (schema, { indent, column, parameter, isTopLevel = false }) => {
@@ -92,21 +92,21 @@ export function typesOf(files, { imports, bases, describe = (text) => text }) {
         if (namedType.from) usedImports.set(namedType.name, namedType.from);
         return namedType.name;
       }
-      const inside = (each, more = '') => typeOf(each, { indent: indent + more, column, parameter });
-      if ('const' in schema) return literal(schema.const);
-      if (schema.enum) return union(schema.enum.map(literal), column, indent);
+      const innerTypeOf = (each, more = '') => typeOf(each, { indent: indent + more, column, parameter });
+      if ('const' in schema) return formatLiteral(schema.const);
+      if (schema.enum) return formatUnion(schema.enum.map(formatLiteral), column, indent);
       if (schema.anyOf)
-        return union(
-          schema.anyOf.map((each) => inside(each)),
+        return formatUnion(
+          schema.anyOf.map((each) => innerTypeOf(each)),
           column,
           indent,
         );
-      if (schema.patternProperties) return `Readonly<Record<string, ${inside(Object.values(schema.patternProperties)[0])}>>`;
-      if (schema.properties) return `{\n${fields(schema, `${indent}  `, parameter)}${indent}}`;
+      if (schema.patternProperties) return `Readonly<Record<string, ${innerTypeOf(Object.values(schema.patternProperties)[0])}>>`;
+      if (schema.properties) return `{\n${formatFields(schema, `${indent}  `, parameter)}${indent}}`;
       switch (schema.type) {
         case 'array': {
-          const item = inside(schema.items);
-          return `readonly ${/ \| |^readonly /.test(item) && !item.endsWith('}') ? `(${item})` : item}[]`;
+          const itemType = innerTypeOf(schema.items);
+          return `readonly ${/ \| |^readonly /.test(itemType) && !itemType.endsWith('}') ? `(${itemType})` : itemType}[]`;
         }
         case 'integer':
           return 'number';
@@ -122,7 +122,7 @@ export function typesOf(files, { imports, bases, describe = (text) => text }) {
           return parameter;
       }
     };
-    const fields = ({ properties, required = [] }, indent, parameter) =>
+    const formatFields = ({ properties, required = [] }, indent, parameter) =>
       Object.entries(properties)
         .map(([name, schema]) => {
           const start = `${indent}readonly ${name}${required.includes(name) ? '' : '?'}:`;
@@ -130,32 +130,32 @@ export function typesOf(files, { imports, bases, describe = (text) => text }) {
           // A named type has its own description.
           const namedType = typesById.get(idOf(nonNullSchema(schema)));
           const repeatsDescription = namedType && namedType.schema.description === descriptionOf(schema);
-          return `${repeatsDescription ? '' : doc(schema, indent)}${start}${type.startsWith('\n') ? '' : ' '}${type};\n`;
+          return `${repeatsDescription ? '' : formatDescription(schema, indent)}${start}${type.startsWith('\n') ? '' : ' '}${type};\n`;
         })
         .join('');
-    /** Splits the fields of an object into its own ones and those of types that it extends. */
-    const split = (schema, self) => {
-      const extended = [];
+    /** Splits the fields of an object into its own fields and the fields of types that it extends. */
+    const splitFields = (schema, ownName) => {
+      const baseNames = [];
       let { properties } = schema;
       for (const name of bases) {
         const base = [...typesById.values()].find((each) => each.name === name);
-        if (name === self || !hasFieldsOf({ ...schema, properties }, base.schema)) continue;
-        extended.push(name);
+        if (name === ownName || !hasFieldsOf({ ...schema, properties }, base.schema)) continue;
+        baseNames.push(name);
         usedImports.set(name, base.from);
         properties = Object.fromEntries(Object.entries(properties).filter(([field]) => !(field in base.schema.properties)));
       }
-      return { own: { ...schema, properties }, extended };
+      return { ownSchema: { ...schema, properties }, baseNames };
     };
     const declarations = Object.entries(types).map(([declaration, schema]) => {
       const parameter = declaration.match(/<(\w+)/)?.[1] ?? 'unknown';
       if (schema.properties) {
-        const { own, extended } = split(schema, nameOf(declaration));
-        const start = `export interface ${declaration}${extended.length > 0 ? ` extends ${extended.join(', ')}` : ''}`;
-        return `${doc(schema, '')}${start} {\n${fields(own, '  ', parameter)}}\n`;
+        const { ownSchema, baseNames } = splitFields(schema, nameOf(declaration));
+        const start = `export interface ${declaration}${baseNames.length > 0 ? ` extends ${baseNames.join(', ')}` : ''}`;
+        return `${formatDescription(schema, '')}${start} {\n${formatFields(ownSchema, '  ', parameter)}}\n`;
       }
       const start = `export type ${declaration} =`;
       const type = typeOf(schema, { indent: '', column: start.length + 1, parameter, isTopLevel: true });
-      return `${doc(schema, '')}${start}${type.startsWith('\n') ? '' : ' '}${type};\n`;
+      return `${formatDescription(schema, '')}${start}${type.startsWith('\n') ? '' : ' '}${type};\n`;
     });
     const sources = [...new Set(usedImports.values())].filter((from) => from !== `./${file}.js`).toSorted();
     const importsOf = (from) => [...usedImports.keys()].filter((name) => usedImports.get(name) === from).toSorted();

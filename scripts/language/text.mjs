@@ -13,11 +13,11 @@ const inlineCode = (text) => text.replace(/(?<!`)(`+)(?!`)(?:[^\n]|\n(?!\s*\n))+
 
 /** Returns the prose of a Markdown page: no blocks of code, inline code, targets of links, tags or comments. */
 export function proseOfMarkdown(page) {
-  let inBlock = false;
+  let isInBlock = false;
   const lines = page.split('\n').map((line) => {
     const isFence = /^ *(```|~~~)/.test(line);
-    const isCode = inBlock || isFence;
-    if (isFence) inBlock = !inBlock;
+    const isCode = isInBlock || isFence;
+    if (isFence) isInBlock = !isInBlock;
     return isCode ? fillWith(CODE)(line) : line;
   });
   return inlineCode(lines.join('\n'))
@@ -93,8 +93,8 @@ class SourceScanner {
     const { source } = this;
     const next = source[index + 1];
     if (next === '*' || (next === '/' && source[index - 1] !== ':')) {
-      const close = next === '*' ? source.indexOf('*/', index + 2) + 2 : source.indexOf('\n', index);
-      const end = close < index + 2 ? source.length : close;
+      const closeIndex = next === '*' ? source.indexOf('*/', index + 2) + 2 : source.indexOf('\n', index);
+      const end = closeIndex < index + 2 ? source.length : closeIndex;
       this.put(index, proseOfComment(source.slice(index, end)));
       return end;
     }

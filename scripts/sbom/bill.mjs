@@ -1,4 +1,4 @@
-// Creates the CycloneDX bill of materials of the server. The same lock file gives the same bytes.
+// Creates the CycloneDX bill of materials of the server. The same lock file produces the same bytes.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -34,17 +34,17 @@ function bundledPackages() {
 const nameOf = (ref) => ref.slice(0, ref.lastIndexOf('@'));
 
 /** Packages that the build of the dashboard replaces with Preact (`resolve.alias` in packages/dashboard/vite.config.js). */
-const REPLACED = ['react', 'react-dom'];
+const REPLACED_PACKAGES = ['react', 'react-dom'];
 
 /** Returns the given packages and all their dependencies, except the replaced ones. */
 function dependencyClosure({ dependencies }, refs) {
   const edges = new Map(dependencies.map(({ ref, dependsOn = [] }) => [ref, dependsOn]));
   const refsInClosure = new Set();
-  for (const pending = [...refs]; pending.length > 0; ) {
-    const ref = pending.pop();
-    if (refsInClosure.has(ref) || REPLACED.includes(nameOf(ref))) continue;
+  for (const pendingRefs = [...refs]; pendingRefs.length > 0; ) {
+    const ref = pendingRefs.pop();
+    if (refsInClosure.has(ref) || REPLACED_PACKAGES.includes(nameOf(ref))) continue;
     refsInClosure.add(ref);
-    pending.push(...(edges.get(ref) ?? []));
+    pendingRefs.push(...(edges.get(ref) ?? []));
   }
   return refsInClosure;
 }
@@ -58,17 +58,19 @@ export function billOfMaterials() {
   );
   const npmDocument = npmBill();
   const serverRef = `everstep@${version}`;
-  const bundled = bundledPackages();
-  const dashboardRefs = npmDocument.components.map((component) => component['bom-ref']).filter((ref) => bundled.has(nameOf(ref)));
+  const bundledNames = bundledPackages();
+  const dashboardRefs = npmDocument.components
+    .map((component) => component['bom-ref'])
+    .filter((ref) => bundledNames.has(nameOf(ref)));
   const edges = new Map(npmDocument.dependencies.map((edge) => [edge.ref, edge]));
   const runtimeRefs = edges.get(serverRef).dependsOn.filter((ref) => nameOf(ref) in dependencies);
-  const included = new Set([serverRef, ...dependencyClosure(npmDocument, [...runtimeRefs, ...dashboardRefs])]);
+  const includedRefs = new Set([serverRef, ...dependencyClosure(npmDocument, [...runtimeRefs, ...dashboardRefs])]);
   const components = new Map(npmDocument.components.map((component) => [component['bom-ref'], component]));
-  const refs = [...included].sort(byRef);
+  const refs = [...includedRefs].sort(byRef);
   const dependsOn = (ref) => {
-    const directRefs = (edges.get(ref)?.dependsOn ?? []).filter((ref) => included.has(ref));
+    const directRefs = (edges.get(ref)?.dependsOn ?? []).filter((ref) => includedRefs.has(ref));
     return [
-      ...new Set(ref === serverRef ? [...directRefs, ...dashboardRefs.filter((ref) => included.has(ref))] : directRefs),
+      ...new Set(ref === serverRef ? [...directRefs, ...dashboardRefs.filter((ref) => includedRefs.has(ref))] : directRefs),
     ].sort(byRef);
   };
   const content = {
@@ -87,7 +89,7 @@ export function billOfMaterials() {
     components: refs.filter((ref) => ref !== serverRef).map((ref) => ({ ...components.get(ref), scope: 'required' })),
     dependencies: refs.map((ref) => ({ ref, dependsOn: dependsOn(ref) })),
   };
-  // The serial number is derived from the content, and there is no time, so that the output is reproducible.
+  // The serial number is derived from the content, and the document contains no timestamp, so that the output is reproducible.
   const hex = createHash('sha256').update(JSON.stringify(content)).digest('hex');
   const uuid = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   const { bomFormat, specVersion, $schema } = npmDocument;

@@ -12,9 +12,9 @@ const ORPHAN_CHECK_MS = 500;
  */
 function watchParent(end) {
   if (process.env.npm_lifecycle_event === undefined) return () => {};
-  const parent = process.ppid;
+  const parentPid = process.ppid;
   const timer = setInterval(() => {
-    if (process.ppid !== parent) end();
+    if (process.ppid !== parentPid) end();
   }, ORPHAN_CHECK_MS);
   return () => clearInterval(timer);
 }

@@ -26,7 +26,7 @@ function isAlive(pid) {
  */
 export async function runExclusively(root, work) {
   const lock = join(root, '.runtime', 'preparing');
-  const owner = join(lock, 'pid');
+  const ownerFile = join(lock, 'pid');
   await mkdir(join(root, '.runtime'), { recursive: true });
   let ownerlessMs = 0;
   for (;;) {
@@ -36,13 +36,13 @@ export async function runExclusively(root, work) {
     } catch (error) {
       if (error.code !== 'EEXIST') throw error;
     }
-    const pid = Number(await readFile(owner, 'utf8').catch(() => ''));
+    const pid = Number(await readFile(ownerFile, 'utf8').catch(() => ''));
     if (pid > 0 ? !isAlive(pid) : ownerlessMs >= OWNERLESS_LOCK_MS) await rm(lock, { recursive: true, force: true });
     else await sleep(RETRY_MS);
     ownerlessMs = pid > 0 ? 0 : ownerlessMs + RETRY_MS;
   }
   try {
-    await writeFile(owner, String(process.pid));
+    await writeFile(ownerFile, String(process.pid));
     return await work();
   } finally {
     await rm(lock, { recursive: true, force: true });

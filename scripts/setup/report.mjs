@@ -6,7 +6,7 @@ export class SetupError extends Error {}
 /** Reports that the user interrupted the preparation. */
 export class Interrupted extends Error {}
 
-const seconds = (sinceMs) => `${((performance.now() - sinceMs) / 1000).toFixed(1)} s`;
+const secondsSince = (sinceMs) => `${((performance.now() - sinceMs) / 1000).toFixed(1)} s`;
 
 /**
  * Runs a step and prints its title and its duration.
@@ -22,7 +22,7 @@ export async function runStep(title, step) {
   if (isTerminal) process.stderr.write(`${title} ...`);
   try {
     const result = await step();
-    process.stderr.write(isTerminal ? `\r${title}: ${seconds(startedMs)}\n` : `${title}: ${seconds(startedMs)}\n`);
+    process.stderr.write(isTerminal ? `\r${title}: ${secondsSince(startedMs)}\n` : `${title}: ${secondsSince(startedMs)}\n`);
     return result;
   } catch (error) {
     if (isTerminal) process.stderr.write('\n');

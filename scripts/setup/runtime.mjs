@@ -29,7 +29,7 @@ export function isAtLeast(version, minimum) {
   return true;
 }
 
-const read = (path) => readFile(path, 'utf8').catch(() => null);
+const readOrNull = (path) => readFile(path, 'utf8').catch(() => null);
 
 /** @returns {Promise<string | null>} version printed by the binary; null if it is missing or does not run on this machine */
 async function versionOf(node) {
@@ -58,9 +58,9 @@ export async function findRuntime(root) {
   }
   const directory = join(root, '.runtime');
   const node = join(directory, 'node_modules', ...binary.split('/'));
-  const lockText = await read(join(root, 'scripts', 'runtime', 'package-lock.json'));
+  const lockText = await readOrNull(join(root, 'scripts', 'runtime', 'package-lock.json'));
   // The lock file is copied last, so a directory that contains it is complete.
-  const installedVersion = (await read(join(directory, 'installed-lock.json'))) === lockText ? await versionOf(node) : null;
+  const installedVersion = (await readOrNull(join(directory, 'installed-lock.json'))) === lockText ? await versionOf(node) : null;
   if (installedVersion) return { node, version: installedVersion };
   const version = await runStep(`Installing a newer Node in .runtime (the current version is ${process.version})`, async () => {
     await install(root, directory);

@@ -50,7 +50,7 @@ export function packSdk(directory) {
   return join(directory, JSON.parse(packOutput)[0].filename);
 }
 
-const groups = new Set();
+const runningChildren = new Set();
 
 function kill(child, signal) {
   try {
@@ -61,7 +61,7 @@ function kill(child, signal) {
   }
 }
 process.once('exit', () => {
-  for (const child of groups) kill(child, 'SIGKILL');
+  for (const child of runningChildren) kill(child, 'SIGKILL');
 });
 
 /** A process and its child processes, such as `npm run dev`. */
@@ -69,7 +69,7 @@ class ProcessGroup {
   constructor(command, args, options) {
     this.output = '';
     this.child = spawn(command, args, { ...options, detached: !IS_WINDOWS, stdio: ['ignore', 'pipe', 'pipe'] });
-    groups.add(this.child);
+    runningChildren.add(this.child);
     this.ended = new Promise((resolve) => this.child.once('close', resolve));
     this.child.once('error', (error) => (this.output += error.message));
     for (const stream of [this.child.stdout, this.child.stderr]) stream.on('data', (chunk) => (this.output += chunk));
@@ -94,7 +94,7 @@ class ProcessGroup {
     const timer = setTimeout(() => kill(this.child, 'SIGKILL'), STOP_TIMEOUT_MS);
     await this.ended;
     clearTimeout(timer);
-    groups.delete(this.child);
+    runningChildren.delete(this.child);
   }
 }
 
@@ -102,17 +102,17 @@ class ProcessGroup {
  * Starts Everstep on a free port with an empty data directory.
  *
  * @param {string} directory for its data
- * @returns {Promise<{ appEnvironment: string, stop(): Promise<void> }>} `appEnvironment` is what `everstep env` prints
+ * @returns {Promise<{ appEnvironment: string, stop(): Promise<void> }>} `appEnvironment` is the output of `everstep env`
  */
 export async function startEverstep(directory) {
-  const data = join(directory, 'data');
+  const dataDir = join(directory, 'data');
   const envFile = join(directory, 'service.env');
   const env = cleanEnvironment();
-  const args = [EVERSTEP, 'dev', '--no-demo', '--port', '0', '--data-dir', data, '--write-env-file', envFile];
+  const args = [EVERSTEP, 'dev', '--no-demo', '--port', '0', '--data-dir', dataDir, '--write-env-file', envFile];
   const group = new ProcessGroup(process.execPath, args, { cwd: directory, env });
   try {
     await group.waitUntilReady(() => existsSync(envFile) && readFileSync(envFile, 'utf8'));
-    const appEnvironment = run(process.execPath, [EVERSTEP, 'env', '--data-dir', data], { cwd: directory, env });
+    const appEnvironment = run(process.execPath, [EVERSTEP, 'env', '--data-dir', dataDir], { cwd: directory, env });
     return { appEnvironment, stop: () => group.stop() };
   } catch (error) {
     await group.stop();
@@ -137,9 +137,9 @@ export async function checkWorkflow(directory, [command, ...args], [triggerComma
       const response = await fetch(`http://127.0.0.1:${port}/order`).catch(() => null);
       return response?.status === 405;
     });
-    const step = { method: 'POST', headers: { 'Svc-Workflow-Protocol': '1' }, body: '{}' };
-    const unsigned = await fetch(`http://127.0.0.1:${port}/order`, step);
-    assert.equal(unsigned.status, 401, 'the endpoint rejects a request without a signature');
+    const stepRequest = { method: 'POST', headers: { 'Svc-Workflow-Protocol': '1' }, body: '{}' };
+    const unsignedResponse = await fetch(`http://127.0.0.1:${port}/order`, stepRequest);
+    assert.equal(unsignedResponse.status, 401, 'the endpoint rejects a request without a signature');
     const output = run(triggerCommand, triggerArgs, { cwd: directory, env });
     assert.match(output, /workflowState: 'RUN_SUCCESS'/, group.output);
     assert.match(output, /result: \{\s*orderId: 'o-1',\s*paymentId: 'pay-o-1',\s*amountCents: 4200\s*\}/);

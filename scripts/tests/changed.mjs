@@ -29,7 +29,7 @@ const nonEmptyLines = (text) => text.split('\n').filter((line) => line !== '');
 
 /**
  * Returns the paths that have changed since `base`, committed or not. Without a base, these are the differences of a branch from
- * main. On main, they are what is not committed, or the last commit if everything is.
+ * main. On main, these are the uncommitted changes, or those of the last commit if there are none.
  *
  * @param {string} root of the repository, absolute
  * @param {string} [base]

@@ -32,8 +32,8 @@ export function findTests(root, filters = []) {
     .filter((source) => (filters.length === 0 ? !SEPARATE_TESTS.test(source) : filters.some((filter) => source.includes(filter))))
     .sort()
     .map((source) => {
-      const compiled = source.replace(`${sep}src${sep}`, `${sep}dist${sep}`).replace(/\.ts$/, '.js');
-      const file = join(root, compiled);
+      const compiledPath = source.replace(`${sep}src${sep}`, `${sep}dist${sep}`).replace(/\.ts$/, '.js');
+      const file = join(root, compiledPath);
       if (!existsSync(file)) throw new Error(`${source} was not compiled to ${relative(root, file)}`);
       return { file, source };
     });

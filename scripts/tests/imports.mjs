@@ -46,22 +46,22 @@ export function modulesIn(root) {
 }
 
 /**
- * Returns every file that imports one of `changed`, directly or not, and these files themselves.
+ * Returns every file that imports one of `changedFiles`, directly or indirectly, and these files themselves.
  *
  * @param {string} root of the repository, absolute
- * @param {Iterable<string>} changed absolute paths of compiled files and scripts
+ * @param {Iterable<string>} changedFiles absolute paths of compiled files and scripts
  * @param {Imports} [imports]
  */
-export function importersOf(root, changed, imports = new Imports()) {
+export function importersOf(root, changedFiles, imports = new Imports()) {
   const importers = new Map();
   for (const file of modulesIn(root)) {
     const { files, packages } = imports.importsOf(file);
     const workspaceFiles = packages.filter((name) => name.startsWith('@everstep/')).flatMap((name) => workspaceFile(file, name));
     for (const imported of [...files, ...workspaceFiles]) importers.set(imported, [...(importers.get(imported) ?? []), file]);
   }
-  const importing = new Set(changed);
-  for (const file of importing) for (const importer of importers.get(file) ?? []) importing.add(importer);
-  return importing;
+  const affectedFiles = new Set(changedFiles);
+  for (const file of affectedFiles) for (const importer of importers.get(file) ?? []) affectedFiles.add(importer);
+  return affectedFiles;
 }
 
 /** Returns the file of a workspace package, which is imported by its name, as a list. */

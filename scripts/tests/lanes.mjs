@@ -33,16 +33,16 @@ export const isHeavy = (source) => HEAVY_FILES.test(slashes(source));
  * @param {(unit: Unit) => Promise<void>} runOne
  */
 export async function runInLanes(units, runOne) {
-  const ordered = [...units].sort((a, b) => b.seconds - a.seconds);
-  const heavyUnits = ordered.filter(({ source }) => isHeavy(source));
-  const withProcesses = ordered.filter(({ source }) => startsProcesses(source) && !isHeavy(source));
-  const others = ordered.filter(({ source }) => !startsProcesses(source));
+  const orderedUnits = [...units].sort((a, b) => b.seconds - a.seconds);
+  const heavyUnits = orderedUnits.filter(({ source }) => isHeavy(source));
+  const processUnits = orderedUnits.filter(({ source }) => startsProcesses(source) && !isHeavy(source));
+  const otherUnits = orderedUnits.filter(({ source }) => !startsProcesses(source));
   async function lane(...queues) {
     for (const queue of queues) for (let unit = queue.shift(); unit; unit = queue.shift()) await runOne(unit);
   }
   const heavyLane = lane(heavyUnits);
-  const lanes = [heavyLane.then(() => lane(withProcesses, others)), lane(others, withProcesses)];
+  const lanes = [heavyLane.then(() => lane(processUnits, otherUnits)), lane(otherUnits, processUnits)];
   // Most other tests sometimes wait, so two of them would leave a processor idle.
-  if (availableParallelism() > 1) lanes.push(heavyLane.then(() => lane(others, withProcesses)));
+  if (availableParallelism() > 1) lanes.push(heavyLane.then(() => lane(otherUnits, processUnits)));
   await Promise.all(lanes);
 }

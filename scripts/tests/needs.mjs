@@ -21,7 +21,7 @@ const TOP_LEVEL_AWAIT = /^(?!.*\basync\b)(await\b|[^\s/*].*\bawait\b)/m;
  * @property {boolean} processes it starts processes
  * @property {boolean} postgres
  * @property {boolean} browser
- * @property {boolean} ownProcess it needs a process of its own, because it needs any of the above, waits while it is loaded, or
+ * @property {boolean} ownProcess it needs a separate process, because it needs any of the above, waits while it is loaded, or
  *   changes the state of the process
  */
 

@@ -11,12 +11,12 @@ import { runStep, tail } from '../setup/report.mjs';
 const TESTING_DIRECTORY = ['packages', 'everstep', 'dist', 'stores', 'postgres', 'testing'];
 const VARIABLE = 'EVERSTEP_TEST_POSTGRES';
 
-const read = (path) => readFile(path, 'utf8').catch(() => null);
+const readOrNull = (path) => readFile(path, 'utf8').catch(() => null);
 
 async function installPostgres(root) {
   const [source, directory] = [join(root, 'scripts', 'tests', 'postgres'), join(root, '.postgres')];
   const stamp = join(directory, 'installed-lock.json');
-  if ((await read(stamp)) === (await read(join(source, 'package-lock.json')))) return;
+  if ((await readOrNull(stamp)) === (await readOrNull(join(source, 'package-lock.json')))) return;
   await mkdir(directory, { recursive: true });
   await rm(stamp, { force: true });
   for (const file of ['package.json', 'package-lock.json']) await copyFile(join(source, file), join(directory, file));

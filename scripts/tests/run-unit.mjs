@@ -5,7 +5,7 @@ import { run } from 'node:test';
 import { Tally } from './tally.mjs';
 
 const TEST_TIMEOUT_MS = 300_000;
-const SHARED = join(import.meta.dirname, 'shared.test-process.mjs');
+const SHARED_PROCESS_FILE = join(import.meta.dirname, 'shared.test-process.mjs');
 
 /**
  * Runs the files of a unit in one process and collects their results.
@@ -16,8 +16,8 @@ const SHARED = join(import.meta.dirname, 'shared.test-process.mjs');
 export async function runUnit({ tests }, root) {
   const tally = new Tally(tests, root);
   const files = tests.map(({ file }) => file);
-  const process = tests.length === 1 ? { files } : { files: [SHARED], argv: files };
-  const stream = run({ ...process, concurrency: 1, timeout: TEST_TIMEOUT_MS });
+  const runOptions = tests.length === 1 ? { files } : { files: [SHARED_PROCESS_FILE], argv: files };
+  const stream = run({ ...runOptions, concurrency: 1, timeout: TEST_TIMEOUT_MS });
   stream.on('test:pass', (event) => tally.add('test:pass', event));
   stream.on('test:fail', (event) => tally.add('test:fail', event));
   stream.on('test:stderr', ({ message }) => stderr.write(message));

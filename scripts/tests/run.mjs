@@ -1,7 +1,7 @@
 // Runs the tests. Prints a line per file, every failure in full, and the counts in the last line.
-// Arguments: root, failures counted before, and parts of paths that select test files. `--quick` selects those without processes,
-// PostgreSQL or browsers; `--changed` those that a change affects, since the revision after `--since`. `--record` writes how long each
-// file took into durations.json: use it for a whole run on a machine that does nothing else.
+// Arguments: root, number of earlier failures, and parts of paths that select test files. `--quick` selects those without
+// processes, PostgreSQL or browsers; `--changed` those that a change affects, since the revision after `--since`. `--record` writes
+// how long each file took into durations.json: use it for a whole run on a machine that does nothing else.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { affectedTests, changedPaths } from './changed.mjs';

@@ -1,4 +1,4 @@
-// Runs test files in one process, each as a suite of its own. Arguments: the files, absolute.
+// Runs test files in one process, each as a separate suite. Arguments: the files, absolute.
 import { createRequire } from 'node:module';
 import { describe } from 'node:test';
 

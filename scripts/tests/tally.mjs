@@ -45,13 +45,13 @@ export class Tally {
     const isFile = fileSource !== undefined;
     const source = fileSource ?? this.sourceOf(event.file ?? 'unknown file');
     if (isFile && type === 'test:pass' && event.details.type !== 'suite') return;
-    const existing = this.files.get(source);
+    const existingCounts = this.files.get(source);
     if (isFile && isOnlyContainer(type, event)) {
       // The tests of a suite are reported before it. If there are no results yet, the file has no tests.
-      if (existing) existing.durationMs += event.details.duration_ms;
+      if (existingCounts) existingCounts.durationMs += event.details.duration_ms;
       return;
     }
-    const counts = existing ?? { passed: 0, failed: 0, skipped: 0, durationMs: 0 };
+    const counts = existingCounts ?? { passed: 0, failed: 0, skipped: 0, durationMs: 0 };
     this.files.set(source, counts);
     if (event.nesting === 0) counts.durationMs += event.details.duration_ms;
     if (isOnlyContainer(type, event)) return;
@@ -68,9 +68,9 @@ export class Tally {
   include(other) {
     for (const outcome of ['passed', 'failed', 'skipped']) this[outcome] += other[outcome];
     for (const [source, counts] of other.files) {
-      const existing = this.files.get(source);
+      const existingCounts = this.files.get(source);
       // The file contains suites that several test files share.
-      if (existing) for (const key of Object.keys(counts)) existing[key] += counts[key];
+      if (existingCounts) for (const key of Object.keys(counts)) existingCounts[key] += counts[key];
       else this.files.set(source, { ...counts });
     }
     this.failures.push(...other.failures);

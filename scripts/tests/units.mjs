@@ -30,15 +30,15 @@ const DURATIONS = join(import.meta.dirname, 'durations.json');
  * @param {Pick<import('./tally.mjs').Tally, 'files'>} tally
  */
 export function recordDurations({ files }, path = DURATIONS) {
-  const seconds = [...files].map(([source, { durationMs }]) => [slashes(source), Math.round(durationMs / 100) / 10]);
-  const longFiles = seconds.filter(([, fileSeconds]) => fileSeconds >= 1).sort(([a], [b]) => (a < b ? -1 : 1));
+  const entries = [...files].map(([source, { durationMs }]) => [slashes(source), Math.round(durationMs / 100) / 10]);
+  const longFiles = entries.filter(([, seconds]) => seconds >= 1).sort(([a], [b]) => (a < b ? -1 : 1));
   writeFileSync(path, `${JSON.stringify(Object.fromEntries(longFiles), null, 2)}\n`);
 }
 
 /** @returns {(source: string) => number} recorded seconds of a file, by its source */
 export function recordedDurations(path = DURATIONS) {
-  const recorded = JSON.parse(readFileSync(path, 'utf8'));
-  return (source) => recorded[slashes(source)] ?? DEFAULT_SECONDS;
+  const recordedSeconds = JSON.parse(readFileSync(path, 'utf8'));
+  return (source) => recordedSeconds[slashes(source)] ?? DEFAULT_SECONDS;
 }
 
 /**

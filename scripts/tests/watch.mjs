@@ -26,20 +26,20 @@ function snapshot(before = new Map()) {
 }
 
 /** @returns {string[]} sources of the tests to run after a build */
-function affectedSources(before, after, parts) {
-  const changed = [...new Set([...before.keys(), ...after.keys()])].filter(
+function affectedSources(before, after, pathParts) {
+  const changedFiles = [...new Set([...before.keys(), ...after.keys()])].filter(
     (file) => before.get(file)?.hash !== after.get(file)?.hash,
   );
   const imports = new Imports();
-  const importing = importersOf(ROOT, changed, imports);
-  return findTests(ROOT, parts)
-    .filter((test) => importing.has(test.file) && (parts.length > 0 || isQuick(test, imports)))
+  const importers = importersOf(ROOT, changedFiles, imports);
+  return findTests(ROOT, pathParts)
+    .filter((test) => importers.has(test.file) && (pathParts.length > 0 || isQuick(test, imports)))
     .map(({ source }) => source);
 }
 
 await main(async () => {
   const { node, env } = await prepare();
-  const parts = process.argv.slice(2);
+  const pathParts = process.argv.slice(2);
   let lastSnapshot = snapshot();
   const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
   const compiler = spawn(node, [tsc, '-b', '--watch', '--preserveWatchOutput'], {
@@ -53,9 +53,9 @@ await main(async () => {
     console.log(line);
     if (BUILD_FINISHED.exec(line)?.[1] !== '0') return;
     testRun = testRun.then(async () => {
-      const now = snapshot(lastSnapshot);
-      const sources = affectedSources(lastSnapshot, now, parts);
-      lastSnapshot = now;
+      const newSnapshot = snapshot(lastSnapshot);
+      const sources = affectedSources(lastSnapshot, newSnapshot, pathParts);
+      lastSnapshot = newSnapshot;
       if (sources.length === 0) return;
       await runToEnd(node, [join(ROOT, 'scripts', 'tests', 'run.mjs'), ROOT, '0', ...sources], { cwd: ROOT, env });
     });

@@ -9,9 +9,9 @@ export interface Attack {
   begin(client: HostileClient): Promise<void>;
 }
 
-const DUE_TASKS = 25_000;
-const DEAD_LETTERS = 5_000;
-const SEARCHED_RUNS = 10_000;
+const DUE_TASK_COUNT = 25_000;
+const DEAD_LETTER_COUNT = 5_000;
+const SEARCHED_RUN_COUNT = 10_000;
 /** A body of the maximum size that the plan allows. */
 const LARGE_BODY = Buffer.from(JSON.stringify('x'.repeat(1024 * 1024 - 2)));
 const BRACKETS = Buffer.alloc(9 * 1024 * 1024, '[');
@@ -80,7 +80,7 @@ export const ATTACKS: readonly Attack[] = [
       dueAtS = Math.ceil(Date.now() / 1000) + 90;
       const [port] = client.endpoints.silent;
       await client.triggerAll(
-        repeatItem(DUE_TASKS, () => port),
+        repeatItem(DUE_TASK_COUNT, () => port),
         { ...LONG_TIMEOUT, 'svc-not-before': String(dueAtS) },
       );
     },
@@ -91,17 +91,17 @@ export const ATTACKS: readonly Attack[] = [
     description: 'repairs of 5,000 dead letters, one after the other, which fail again',
     async prepare(client) {
       await client.triggerAll(
-        repeatItem(DEAD_LETTERS, () => `${client.endpoints.app}/broken`),
+        repeatItem(DEAD_LETTER_COUNT, () => `${client.endpoints.app}/broken`),
         NO_RETRIES,
       );
       await waitUntilAllEnded(client);
     },
     async begin(client) {
       client.loop(1, async () => {
-        const plan = await client.send('POST', '/v2/workflows/repairs', JSON.stringify({ action: 'restart' }));
-        if (plan.status >= 300) return plan;
+        const planResponse = await client.send('POST', '/v2/workflows/repairs', JSON.stringify({ action: 'restart' }));
+        if (planResponse.status >= 300) return planResponse;
         await pause(2_000);
-        return client.send('POST', `/v2/workflows/repairs/${fieldOf(plan.text, 'repairId')}/start`, '{}');
+        return client.send('POST', `/v2/workflows/repairs/${fieldOf(planResponse.text, 'repairId')}/start`, '{}');
       });
     },
   },
@@ -128,8 +128,8 @@ export const ATTACKS: readonly Attack[] = [
     description: '2 forks at a time of a run with 72 MiB of results',
     prepare: prepareLargeRun,
     async begin(client) {
-      const fork = JSON.stringify({ fromStep: 72 });
-      client.loop(2, () => client.send('POST', `/v2/workflows/runs/${largeRunId}/fork`, fork));
+      const forkBody = JSON.stringify({ fromStep: 72 });
+      client.loop(2, () => client.send('POST', `/v2/workflows/runs/${largeRunId}/fork`, forkBody));
     },
   },
   {
@@ -144,7 +144,7 @@ export const ATTACKS: readonly Attack[] = [
     name: 'search',
     description: '8 searches at a time in 10,000 runs for words that none of them contains',
     async prepare(client) {
-      await client.triggerAll(repeatItem(SEARCHED_RUNS, () => `${client.endpoints.app}/quick`));
+      await client.triggerAll(repeatItem(SEARCHED_RUN_COUNT, () => `${client.endpoints.app}/quick`));
       await waitUntilAllEnded(client);
     },
     async begin(client) {

@@ -15,8 +15,8 @@ const scriptOf = (name: string): string => fileURLToPath(new URL(name, import.me
 const SLEEP_MS = 100;
 const QUIET_CONNECTIONS = 512;
 /**
- * Scripts of the hostile account. They would run on other machines, so their processes have the lowest priority: the benchmark
- * measures the server, not how processes share a small machine.
+ * Scripts of the hostile account. In reality, they would run on other machines, so their processes have the lowest priority: the
+ * benchmark measures the server, not how processes share a small machine.
  */
 const HOSTILE_SCRIPTS = ['./attacker.js', './endpoints.js'];
 
@@ -69,7 +69,7 @@ export async function startBenchmark(): Promise<Benchmark> {
     await Promise.all(children.map(stop));
     rmSync(directory, { recursive: true, force: true });
   };
-  const start = <Ready>(
+  const startProcess = <Ready>(
     script: string,
     env: Readonly<Record<string, string>>,
     isReady: (message: unknown) => message is Ready,
@@ -85,7 +85,7 @@ export async function startBenchmark(): Promise<Benchmark> {
     return untilReady(script, child, logFile, () => ready).then((message) => ({ child, ready: message }));
   };
   try {
-    const { ready: endpoints } = await start('./endpoints.js', {}, isEndpointsReady);
+    const { ready: endpoints } = await startProcess('./endpoints.js', {}, isEndpointsReady);
     const envFile = join(directory, 'service.env');
     const logFile = join(directory, 'service.log');
     const settings = { EVERSTEP_PORT: '0', EVERSTEP_DATA_DIR: join(directory, 'data'), EVERSTEP_ENV_FILE: envFile };
@@ -100,9 +100,9 @@ export async function startBenchmark(): Promise<Benchmark> {
       EVERSTEP_CURRENT_SIGNING_KEY: requireVariable(env, 'EVERSTEP_CURRENT_SIGNING_KEY'),
       EVERSTEP_NEXT_SIGNING_KEY: requireVariable(env, 'EVERSTEP_NEXT_SIGNING_KEY'),
     };
-    const { ready: worker } = await start<WorkerReady>('../worker.js', keys, isWorkerReady);
+    const { ready: worker } = await startProcess<WorkerReady>('../worker.js', keys, isWorkerReady);
     const isReady = (message: unknown): message is object => typeof message === 'object' && message !== null;
-    const { child: attacker } = await start('./attacker.js', {}, isReady);
+    const { child: attacker } = await startProcess('./attacker.js', {}, isReady);
     const url = requireVariable(env, 'EVERSTEP_URL');
     const access = { url, endpoints, ...(await createHostileInstance(env)) };
     const client = new JsonClient(url, QUIET_CONNECTIONS);

@@ -15,17 +15,17 @@ export interface EndpointsReady {
 }
 
 /** A result that has, as JSON text, the maximum size that the plan allows. */
-const LARGE = 'x'.repeat(1024 * 1024 - 2);
+const LARGE_RESULT = 'x'.repeat(1024 * 1024 - 2);
 const BRACKETS = '['.repeat(30 * 1024 * 1024);
-const LARGE_STEPS = 72;
+const LARGE_STEP_COUNT = 72;
 
 /** Executes a run with a large journal. */
 async function large(ctx: WorkflowContext<unknown>): Promise<number> {
-  for (let index = 0; index < LARGE_STEPS; index++) await ctx.run(`s${index}`, () => LARGE);
-  return LARGE_STEPS;
+  for (let index = 0; index < LARGE_STEP_COUNT; index++) await ctx.run(`s${index}`, () => LARGE_RESULT);
+  return LARGE_STEP_COUNT;
 }
 async function singleStep(ctx: WorkflowContext<unknown>): Promise<string> {
-  return ctx.run('one', () => LARGE);
+  return ctx.run('one', () => LARGE_RESULT);
 }
 async function wait(ctx: WorkflowContext<unknown>): Promise<void> {
   await ctx.waitForEvent('wait', 'never', { timeout: '7d' });
@@ -42,16 +42,16 @@ const workflows = {
 const isWorkflow = (path: string | undefined): path is keyof typeof workflows =>
   path !== undefined && Object.hasOwn(workflows, path);
 
-const app = createServer((request, response) => {
+const appServer = createServer((request, response) => {
   if (isWorkflow(request.url)) return void workflows[request.url](request, response);
   request.resume();
   if (request.url === '/brackets') response.writeHead(200, { 'content-type': 'application/json' }).end(BRACKETS);
   // Without retries, so that each run ends as a dead letter.
   else response.writeHead(500).end('broken');
 });
-app.keepAliveTimeout = 60_000;
-const silent = [createSocketServer(() => {}), createSocketServer(() => {})] as const;
-for (const server of [app, ...silent]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+appServer.keepAliveTimeout = 60_000;
+const silentServers = [createSocketServer(() => {}), createSocketServer(() => {})] as const;
+for (const server of [appServer, ...silentServers]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 const nameServer = createSocket('udp4');
 await new Promise<void>((resolve) => nameServer.bind(0, '127.0.0.1', resolve));
 
@@ -61,8 +61,8 @@ const addressOf = (server: { address(): AddressInfo | string | null }): string =
   return `http://127.0.0.1:${address.port}`;
 };
 const ready: EndpointsReady = {
-  app: addressOf(app),
-  silent: [addressOf(silent[0]), addressOf(silent[1])],
+  app: addressOf(appServer),
+  silent: [addressOf(silentServers[0]), addressOf(silentServers[1])],
   nameServer: `127.0.0.1:${nameServer.address().port}`,
 };
 process.send?.(ready);

@@ -31,7 +31,7 @@ export class HostileClient {
     this.pool = new Pool(access.url, { connections: 3_000, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
   }
 
-  /** Sends a request. Never rejects, because a refusal and a closed connection are also responses. */
+  /** Sends a request. Never rejects, because a rejected request and a closed connection also count as responses. */
   async send(
     method: 'GET' | 'POST',
     path: string,
@@ -65,7 +65,7 @@ export class HostileClient {
     return this.send('POST', `/v2/trigger/${encodeURIComponent(destination)}`, body, { headers });
   }
 
-  /** Triggers runs of these destinations, 100 per request, with a few concurrent requests. Rejects if one is refused. */
+  /** Triggers runs of these destinations, 100 per request, with a few concurrent requests. Rejects if a request fails. */
   async triggerAll(destinations: readonly string[], headers: Readonly<Record<string, string>> = {}): Promise<void> {
     const batches: string[] = [];
     for (let n = 0; n < destinations.length; n += BATCH_SIZE)
@@ -90,7 +90,7 @@ export class HostileClient {
       void (async () => {
         while (!this.isStopped) {
           const { status } = await work(n++);
-          // A refused client does not slow down.
+          // Only avoids a busy loop: a hostile client does not back off when its requests are rejected.
           if (status === 0 || status >= 400) await new Promise((resolve) => setTimeout(resolve, 10));
         }
       })();

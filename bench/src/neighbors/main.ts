@@ -1,5 +1,5 @@
 /**
- * `npm run bench:neighbors`: measures runs of a quiet account alone, and beside each attack of a hostile account. Prints one
+ * `npm run bench:neighbors`: measures runs of a quiet account alone, and during each attack of a hostile account. Prints one
  * line per attack, then one line of JSON.
  */
 
@@ -9,7 +9,7 @@ import { round } from '../meter.js';
 import { ATTACKS, type Attack } from './attacks.js';
 import { type Benchmark, startBenchmark } from './benchmark.js';
 
-/** Maximum ratio of the p99 beside an attack to the p99 alone. */
+/** Maximum ratio of the p99 during an attack to the p99 without it. */
 const MAX_SLOWDOWN = 3;
 const WARMUP_RUNS = 200;
 /** Time before a measurement, so that the steady state of an attack is measured. */
@@ -32,7 +32,7 @@ interface AttackResult {
   readonly attack: string;
   readonly alone: Latency;
   readonly beside: Latency;
-  /** Ratio of the p99 beside the attack to the p99 alone. */
+  /** Ratio of the p99 during the attack to the p99 without it. */
   readonly ratio: number;
   readonly failed: number;
   /** Responses to the hostile account, by status. */
@@ -44,7 +44,7 @@ interface Pace {
   readonly perSecond: number;
 }
 
-/** Starts runs at fixed times, regardless of earlier ones. A failed run counts as the longest. */
+/** Starts runs at fixed times, even if earlier ones have not ended. A failed run counts as the longest. */
 async function latencyOf({ quietRun }: Benchmark, { runs, perSecond }: Pace): Promise<Latency & { readonly failed: number }> {
   const startedAt = performance.now();
   const results = await Promise.allSettled(
@@ -53,15 +53,15 @@ async function latencyOf({ quietRun }: Benchmark, { runs, perSecond }: Pace): Pr
       return quietRun();
     }),
   );
-  const times = results
+  const durationsMs = results
     .flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [Number.POSITIVE_INFINITY]))
     .sort((a, b) => a - b);
-  const percentile = (share: number): number => round(times[Math.min(runs - 1, Math.floor(runs * share))] ?? Number.NaN);
+  const percentile = (share: number): number => round(durationsMs[Math.min(runs - 1, Math.floor(runs * share))] ?? Number.NaN);
   return {
     p50: percentile(0.5),
     p99: percentile(0.99),
     max: percentile(1),
-    failed: times.filter((time) => time === Number.POSITIVE_INFINITY).length,
+    failed: durationsMs.filter((durationMs) => durationMs === Number.POSITIVE_INFINITY).length,
   };
 }
 
@@ -96,29 +96,29 @@ const { values } = parseArgs({
 const pace = { runs: Number(values.runs), perSecond: Number(values['per-second']) };
 const attackNames = values.only?.split(',');
 const selectedAttacks = ATTACKS.filter(({ name }) => attackNames?.includes(name) ?? true);
-const isKnown = attackNames === undefined || attackNames.length === selectedAttacks.length;
-if (values.help || !isKnown || !(pace.runs > 0) || !(pace.perSecond > 0)) {
+const areNamesValid = attackNames === undefined || attackNames.length === selectedAttacks.length;
+if (values.help || !areNamesValid || !(pace.runs > 0) || !(pace.perSecond > 0)) {
   console.error(USAGE);
   process.exitCode = values.help ? 0 : 2;
 } else {
   const report: AttackResult[] = [];
   const failures: Record<string, string> = {};
-  const row = (...cells: readonly (string | number)[]): void =>
+  const printRow = (...cells: readonly (string | number)[]): void =>
     console.log(cells.map((cell, index) => (index === 0 ? String(cell).padEnd(18) : String(cell).padStart(12))).join(''));
-  row('attack', 'alone p50', 'alone p99', 'beside p50', 'beside p99', 'ratio');
+  printRow('attack', 'alone p50', 'alone p99', 'beside p50', 'beside p99', 'ratio');
   for (const attack of selectedAttacks) {
     try {
       const result = await measure(attack, pace);
       report.push(result);
       const { alone, beside, ratio } = result;
-      row(attack.name, alone.p50, alone.p99, beside.p50, beside.p99, ratio);
+      printRow(attack.name, alone.p50, alone.p99, beside.p50, beside.p99, ratio);
     } catch (error) {
       failures[attack.name] = String(error);
-      row(attack.name, 'failed');
+      printRow(attack.name, 'failed');
       console.error(failures[attack.name]);
     }
   }
   console.log(JSON.stringify({ node: process.version, ...pace, report, failures }));
-  const isGood = report.every(({ ratio, failed }) => ratio <= MAX_SLOWDOWN && failed === 0);
-  process.exitCode = Object.keys(failures).length > 0 || (values.assert && !isGood) ? 1 : 0;
+  const isWithinLimits = report.every(({ ratio, failed }) => ratio <= MAX_SLOWDOWN && failed === 0);
+  process.exitCode = Object.keys(failures).length > 0 || (values.assert && !isWithinLimits) ? 1 : 0;
 }

@@ -32,7 +32,7 @@ async function readPayment(request: IncomingMessage): Promise<PaymentRequest | n
 
 export class CardProcessor {
   private readonly payments = new Map<string, CardPayment>();
-  private readonly refusedOnce = new Set<string>();
+  private readonly rejectedOnce = new Set<string>();
 
   /** Handles `POST { orderId, amountCents }` with the header `Idempotency-Key`. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -43,15 +43,15 @@ export class CardProcessor {
     if (typeof key !== 'string' || payment === null)
       return void respond(400, { error: 'send { orderId, amountCents } as JSON, with the header Idempotency-Key' });
     await pause(80);
-    const paid = this.payments.get(key);
-    if (paid) return void respond(200, paid);
-    if (!this.refusedOnce.has(key)) {
-      this.refusedOnce.add(key);
+    const existingPayment = this.payments.get(key);
+    if (existingPayment) return void respond(200, existingPayment);
+    if (!this.rejectedOnce.has(key)) {
+      this.rejectedOnce.add(key);
       return void respond(503, { error: 'card processor busy, retry later' });
     }
-    this.refusedOnce.delete(key);
-    const created = { paymentId: `pay-${payment.orderId}-${payment.amountCents}` };
-    this.payments.set(key, created);
-    respond(200, created);
+    this.rejectedOnce.delete(key);
+    const newPayment = { paymentId: `pay-${payment.orderId}-${payment.amountCents}` };
+    this.payments.set(key, newPayment);
+    respond(200, newPayment);
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The order workflow: an ordinary async function. Everstep records the result of each step, so the function continues
- * after the last recorded step when the app crashes, is deployed again, or the run is resumed.
+ * after the last recorded step if the app crashes or is deployed again, or if the run is resumed.
  */
 import { NonRetryableError, type WorkflowContext } from '@everstep/sdk';
 import type { CardPayment } from './card-processor.js';

@@ -19,7 +19,7 @@ export class PaymentError extends Error {
 export class Shop {
   /** Whether the payment service of the bank is available. */
   bankIsUp = false;
-  private readonly payments = new Map<string, string>();
+  private readonly paymentIds = new Map<string, string>();
   private readonly apologies = new Map<string, string>();
 
   priceCents(order: Order): number {
@@ -40,11 +40,11 @@ export class Shop {
   /** Throws while the bank is down. */
   async chargeBank(order: Order, amountCents: number, key: string): Promise<string> {
     await pause(80);
-    const paid = this.payments.get(key);
-    if (paid) return paid;
+    const existingPaymentId = this.paymentIds.get(key);
+    if (existingPaymentId) return existingPaymentId;
     if (!this.bankIsUp) throw new PaymentError('the bank is unavailable (503)');
     const paymentId = `pay-${order.orderId}-${amountCents}`;
-    this.payments.set(key, paymentId);
+    this.paymentIds.set(key, paymentId);
     return paymentId;
   }
 
@@ -73,13 +73,13 @@ export class Shop {
     if (!order.customer.includes('@')) throw new Error('the customer has no email address');
   }
 
-  /** Sends one apology per key, even if it is called again. */
+  /** Sends one apology per key. Further calls with the same key do nothing. */
   async sendApology(order: Order, key: string): Promise<void> {
     await pause(30);
     if (this.apologies.has(key)) return;
     this.apologies.set(key, `Dear ${order.customer}, your order ${order.orderId} is delayed. We are working on it.`);
-    const [oldest] = this.apologies.keys();
-    if (this.apologies.size > MAX_KEPT_MAILS && oldest !== undefined) this.apologies.delete(oldest);
+    const [oldestKey] = this.apologies.keys();
+    if (this.apologies.size > MAX_KEPT_MAILS && oldestKey !== undefined) this.apologies.delete(oldestKey);
   }
 
   /** Returns the apology with this key, or undefined if none was sent. */

@@ -26,9 +26,9 @@ const BACKSLASH = 0x5c;
 /** Returns the position of the quote that ends the string whose content starts at `start`, or -1. */
 export function endOfJsonString(json: string, start: number): number {
   for (let end = json.indexOf('"', start); end !== -1; end = json.indexOf('"', end + 1)) {
-    let escapes = 0;
-    while (end - 1 - escapes >= start && json.charCodeAt(end - 1 - escapes) === BACKSLASH) escapes += 1;
-    if (escapes % 2 === 0) return end;
+    let backslashCount = 0;
+    while (end - 1 - backslashCount >= start && json.charCodeAt(end - 1 - backslashCount) === BACKSLASH) backslashCount += 1;
+    if (backslashCount % 2 === 0) return end;
   }
   return -1;
 }
@@ -42,13 +42,13 @@ export function checkJsonBounds(json: string): void {
   // The text is too short to exceed either bound.
   if (json.length <= MAX_JSON_DEPTH) return;
   let depth = 0;
-  let nodes = 0;
+  let nodeCount = 0;
   for (let i = 0; i < json.length; i++) {
     switch (json.charCodeAt(i)) {
       case 0x5b: // [
       case 0x7b: // {
         depth += 1;
-        nodes += 1;
+        nodeCount += 1;
         if (depth > MAX_JSON_DEPTH) throw new JsonBoundsError(`nested deeper than ${MAX_JSON_DEPTH} levels`);
         break;
       case 0x5d: // ]
@@ -56,7 +56,7 @@ export function checkJsonBounds(json: string): void {
         depth -= 1;
         break;
       case COLON:
-        nodes += 1;
+        nodeCount += 1;
         break;
       case QUOTE:
         i = endOfJsonString(json, i + 1);
@@ -64,7 +64,7 @@ export function checkJsonBounds(json: string): void {
         if (i === -1) i = json.length;
         break;
     }
-    if (nodes > MAX_JSON_NODES) throw new JsonBoundsError(`more than ${MAX_JSON_NODES} objects, arrays and fields`);
+    if (nodeCount > MAX_JSON_NODES) throw new JsonBoundsError(`more than ${MAX_JSON_NODES} objects, arrays and fields`);
   }
 }
 

@@ -114,7 +114,7 @@ export interface WorkflowContext<Payload> {
    */
   logFields(): LogFields;
 
-  /** Ends the run as canceled. Code after it does not run. */
+  /** Cancels the run. Code after this call does not run. */
   cancel(): Promise<never>;
 }
 

@@ -12,7 +12,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 };
 
 const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|[smhd]))+$/;
-const PART = /(\d+(?:\.\d+)?)(ms|[smhd])/g;
+const DURATION_PART = /(\d+(?:\.\d+)?)(ms|[smhd])/g;
 
 const MAX_SHOWN_LENGTH = 40;
 
@@ -42,7 +42,7 @@ export function durationMs(duration: Duration): number {
     );
   }
   let totalMs = 0;
-  for (const [, value, unit] of text.matchAll(PART)) totalMs += Number(value) * (UNIT_MS[unit ?? ''] ?? 0);
+  for (const [, value, unit] of text.matchAll(DURATION_PART)) totalMs += Number(value) * (UNIT_MS[unit ?? ''] ?? 0);
   return checkExact(Math.ceil(totalMs), duration);
 }
 

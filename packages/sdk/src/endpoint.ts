@@ -67,7 +67,7 @@ const ENDPOINT_HEADERS = Object.freeze({
 export const endpointHeaders = (read: (name: string) => string | null | undefined): EndpointRequest['headers'] =>
   Object.fromEntries(Object.values(ENDPOINT_HEADERS).map((name) => [name, read(name) ?? undefined]));
 
-const json = (status: number, body: object, headers?: Readonly<Record<string, string>>): EndpointResponse => ({
+const jsonResponse = (status: number, body: object, headers?: Readonly<Record<string, string>>): EndpointResponse => ({
   status,
   headers: headers ? { ...BASE_HEADERS, ...headers } : BASE_HEADERS,
   body: JSON.stringify(body),
@@ -77,25 +77,25 @@ const json = (status: number, body: object, headers?: Readonly<Record<string, st
 function failureResponse(body: object, retry: FailedReply['retry']): EndpointResponse {
   switch (retry.kind) {
     case 'never':
-      return json(NON_RETRYABLE_STATUS, body, { 'NonRetryable-Error': 'true' });
+      return jsonResponse(NON_RETRYABLE_STATUS, body, { 'NonRetryable-Error': 'true' });
     case 'after':
-      return json(429, body, { 'Retry-After': String(Math.ceil(retry.delayMs / 1000)) });
+      return jsonResponse(429, body, { 'Retry-After': String(Math.ceil(retry.delayMs / 1000)) });
     case 'backoff':
-      return json(500, body);
+      return jsonResponse(500, body);
   }
 }
 
-function respond(reply: StepReply | CheckReply): EndpointResponse {
-  if (reply.kind === 'refused') return json(400, reply);
-  return reply.kind === 'failed' ? failureResponse(reply, reply.retry) : json(200, reply);
+function replyResponse(reply: StepReply | CheckReply): EndpointResponse {
+  if (reply.kind === 'refused') return jsonResponse(400, reply);
+  return reply.kind === 'failed' ? failureResponse(reply, reply.retry) : jsonResponse(200, reply);
 }
 
 function noticeResponse(outcome: NoticeOutcome): EndpointResponse {
   switch (outcome.kind) {
     case 'handled':
-      return json(200, {});
+      return jsonResponse(200, {});
     case 'rejected':
-      return json(outcome.reason === 'malformed' ? 400 : 404, { error: outcome.message });
+      return jsonResponse(outcome.reason === 'malformed' ? 400 : 404, { error: outcome.message });
     case 'failed':
       return failureResponse({ error: outcome.message }, outcome.retry);
   }
@@ -136,9 +136,9 @@ export function createEndpoint<Payload, Result>(
   const servedWorkflow = createServedWorkflow(workflow, options, options.url);
   const checkRequest = createRequestCheck(options);
 
-  function refuseSignature(message: string, status: 401 | 500): EndpointResponse {
+  function rejectSignature(message: string, status: 401 | 500): EndpointResponse {
     servedWorkflow.log?.(`rejected a request: ${message}`);
-    return json(status, failedReply('SignatureError', message));
+    return jsonResponse(status, failedReply('SignatureError', message));
   }
 
   async function handleRequest(request: EndpointRequest): Promise<EndpointResponse> {
@@ -146,27 +146,27 @@ export function createEndpoint<Payload, Result>(
     const version = firstValue(request.headers[ENDPOINT_HEADERS.protocol]);
     const isFailureNotice = firstValue(request.headers[ENDPOINT_HEADERS.failureFunction]) !== undefined;
     if (version === undefined && !isFailureNotice) {
-      return respond(refusal('bad-request', NOT_FROM_SERVER));
+      return replyResponse(refusal('bad-request', NOT_FROM_SERVER));
     }
     const { url, headers, body } = request;
-    const check = checkRequest({
+    const verdictOrPromise = checkRequest({
       url,
       signature: firstValue(headers[ENDPOINT_HEADERS.signature]),
       ed25519Signature: firstValue(headers[ENDPOINT_HEADERS.ed25519Signature]),
       body,
       kind: isFailureNotice ? 'failure-function' : 'step',
     });
-    const verdict = check instanceof Promise ? await check : check;
-    if (!verdict.ok) return refuseSignature(verdict.message, 'isMisconfigured' in verdict ? 500 : 401);
+    const verdict = verdictOrPromise instanceof Promise ? await verdictOrPromise : verdictOrPromise;
+    if (!verdict.ok) return rejectSignature(verdict.message, 'isMisconfigured' in verdict ? 500 : 401);
     if (!isFailureNotice && version?.trim() !== String(PROTOCOL_VERSION))
-      return respond(refusal('unsupported-protocol', unsupportedProtocol(version).message));
+      return replyResponse(refusal('unsupported-protocol', unsupportedProtocol(version).message));
     const bodyResult = readJson(body);
-    if (!bodyResult.ok) return respond(refusal('bad-request', bodyResult.message));
-    const { value } = bodyResult;
-    if (isFailureNotice) return noticeResponse(await servedWorkflow.handleNotice(value));
-    const mismatch = urlMismatch(verdict.claims, value);
-    if (mismatch !== null) return refuseSignature(mismatch, 401);
-    return respond(await servedWorkflow.answer(value, request));
+    if (!bodyResult.ok) return replyResponse(refusal('bad-request', bodyResult.message));
+    const { value: frame } = bodyResult;
+    if (isFailureNotice) return noticeResponse(await servedWorkflow.handleNotice(frame));
+    const mismatch = urlMismatch(verdict.claims, frame);
+    if (mismatch !== null) return rejectSignature(mismatch, 401);
+    return replyResponse(await servedWorkflow.answer(frame, request));
   }
 
   return {
@@ -176,7 +176,7 @@ export function createEndpoint<Payload, Result>(
         return await handleRequest(request);
       } catch (error) {
         const { name, message } = describeError(error);
-        return json(500, failedReply(name, message));
+        return jsonResponse(500, failedReply(name, message));
       }
     },
   };
@@ -184,7 +184,7 @@ export function createEndpoint<Payload, Result>(
 
 const decoder = new TextDecoder();
 /** Decodes UTF-8. Buffers decode several times faster than a TextDecoder. */
-function decode(bytes: Uint8Array): string {
+function decodeUtf8(bytes: Uint8Array): string {
   if (typeof Buffer === 'function') return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
   return decoder.decode(bytes);
 }
@@ -194,7 +194,7 @@ type BodyResult = { readonly ok: true; readonly value: unknown } | { readonly ok
 function readJson(body: EndpointRequest['body']): BodyResult {
   if (typeof body === 'object' && 'parsed' in body) return { ok: true, value: body.parsed };
   try {
-    return { ok: true, value: parseJson(typeof body === 'string' ? body : decode(body)) };
+    return { ok: true, value: parseJson(typeof body === 'string' ? body : decodeUtf8(body)) };
   } catch (error) {
     return { ok: false, message: `the body is not valid JSON: ${describeError(error).message}` };
   }

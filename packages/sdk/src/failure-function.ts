@@ -65,14 +65,14 @@ export function readFailureNotice(value: unknown): FunctionNotice | null {
 }
 
 function inputOf({ sourceHeader, sourceBody }: FailureNotice): RunInput {
-  const { 'content-type': contentTypes = [], ...forwarded } = Object.fromEntries(
+  const { 'content-type': contentTypes = [], ...forwardedHeaders } = Object.fromEntries(
     Object.entries(sourceHeader).map(([name, values]) => [name.toLowerCase(), values]),
   );
   const [contentType] = contentTypes;
   return {
     body: encodeBody(bytesOf({ encoding: 'base64', data: sourceBody })),
     ...(contentType === undefined ? {} : { contentType }),
-    headers: Object.fromEntries(Object.entries(forwarded).map(([name, values]) => [name, values.join(', ')])),
+    headers: Object.fromEntries(Object.entries(forwardedHeaders).map(([name, values]) => [name, values.join(', ')])),
   };
 }
 

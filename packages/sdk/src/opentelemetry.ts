@@ -15,16 +15,16 @@ export function traceSteps(): () => void {
     const parent = parseTraceparent(traceparent);
     if (!parent) return null;
     const { traceId, spanId, isSampled } = parent;
-    const active = context.active();
-    const isInstrumented = trace.getSpanContext(active)?.traceId === traceId;
-    const scope = isInstrumented
-      ? active
+    const activeContext = context.active();
+    const isInstrumented = trace.getSpanContext(activeContext)?.traceId === traceId;
+    const stepContext = isInstrumented
+      ? activeContext
       : trace.setSpanContext(ROOT_CONTEXT, {
           ...{ traceId, spanId, isRemote: true },
           traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
           ...(tracestate === undefined ? {} : { traceState: createTraceState(tracestate) }),
         });
-    return (action) => context.with(scope, action);
+    return (action) => context.with(stepContext, action);
   });
   return () => setStepScope(null);
 }

@@ -49,7 +49,7 @@ export interface WorkflowOptions<Payload> extends PayloadOptions<Payload>, Encry
    * working directory are read. Default: true, except when NODE_ENV is `production`.
    */
   readonly sourceLines?: boolean;
-  /** Called when something has happened to a run or a step, in the order of the list. */
+  /** Hooks around runs and steps, called in the order of the list. */
   readonly hooks?: readonly WorkflowHooks[];
   /**
    * Called when a run has failed permanently, unless its trigger specified a failure callback. It can be called more
@@ -59,7 +59,7 @@ export interface WorkflowOptions<Payload> extends PayloadOptions<Payload>, Encry
   readonly failureFunction?: FailureFunction<Payload>;
 }
 
-/** The outcome of a failure notice. `retry` says whether the server sends it again. */
+/** The outcome of a failure notice. `retry` says whether the server sends the notice again. */
 export type NoticeOutcome =
   | { readonly kind: 'handled' }
   /** The request is not a failure notice, or the workflow has no failure function. */
@@ -149,16 +149,16 @@ export function createServedWorkflow<Payload, Result>(
   return {
     log,
     async answer(frame, { hooks: connectionHooks, isAbandoned } = {}) {
-      const check = readCheckRequest(frame);
+      const checkRequest = readCheckRequest(frame);
       // Not logged, because the check does not affect the run.
-      if (check) return checkReplay(check, (execution) => runCode(execution, check));
-      const read = readStepRequest(frame);
-      if (!read.ok) return refusal(read.code, read.message);
+      if (checkRequest) return checkReplay(checkRequest, (execution) => runCode(execution, checkRequest));
+      const parsed = readStepRequest(frame);
+      if (!parsed.ok) return refusal(parsed.code, parsed.message);
       const callers = [connectionHooks, ownHooks].filter((caller) => caller !== undefined);
-      const { request } = read;
+      const { request } = parsed;
       const hooks = callers.length > 0 ? new ExchangeHooks(callers, request, publicUrl ?? request.run.workflowUrl) : null;
       const reply = await executor.handle(request, { hooks, isAbandoned });
-      if (log) log(describeExchange(read.request, reply));
+      if (log) log(describeExchange(request, reply));
       return reply;
     },
     async handleNotice(frame) {
@@ -182,15 +182,15 @@ export function createServedWorkflow<Payload, Result>(
 
 function describeExchange(request: StepRequest, reply: StepReply): string {
   const goal = request.target === null ? 'continue' : `step ${request.target}`;
-  const parts: string[] = [reply.kind];
+  const details: string[] = [reply.kind];
   if (reply.kind === 'progress' || reply.kind === 'failed') {
-    for (const step of reply.done) parts.push(`completed ${step.stepId} ${JSON.stringify(step.name)}`);
+    for (const step of reply.done) details.push(`completed ${step.stepId} ${JSON.stringify(step.name)}`);
   }
   if (reply.kind === 'progress') {
-    for (const step of reply.planned) parts.push(`planned ${step.stepId} ${step.type} ${JSON.stringify(step.name)}`);
-    if (reply.end) parts.push(reply.end.kind);
+    for (const step of reply.planned) details.push(`planned ${step.stepId} ${step.type} ${JSON.stringify(step.name)}`);
+    if (reply.end) details.push(reply.end.kind);
   } else if (reply.kind === 'failed') {
-    parts.push(`${reply.step ? `${JSON.stringify(reply.step.name)}: ` : ''}${reply.error.name}: ${reply.error.message}`);
-  } else if (reply.kind === 'refused') parts.push(reply.message);
-  return `run ${request.run.id}, ${goal}${request.retried > 0 ? `, retry ${request.retried}` : ''}: ${parts.join(', ')}`;
+    details.push(`${reply.step ? `${JSON.stringify(reply.step.name)}: ` : ''}${reply.error.name}: ${reply.error.message}`);
+  } else if (reply.kind === 'refused') details.push(reply.message);
+  return `run ${request.run.id}, ${goal}${request.retried > 0 ? `, retry ${request.retried}` : ''}: ${details.join(', ')}`;
 }

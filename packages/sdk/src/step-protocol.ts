@@ -144,7 +144,7 @@ export interface StepRequest {
     readonly entries: readonly JournalEntry[];
   };
   /**
-   * The server records several results from one reply: after the step that it asks for, the worker may execute the steps
+   * The server records several results from one reply: after the step that it requests, the worker may execute the steps
    * that follow, one after the other. Older servers omit it and record one result.
    */
   readonly checkpoint?: CheckpointLimits;
@@ -330,7 +330,7 @@ export interface ProgressReply {
   /**
    * True if the code continued after `done` until it was quiet. `planned` and `end` are then complete, provided that
    * `done` become the entries directly after `base`. False if the code could not continue past them because other
-   * steps are still open, or if the reply would be too long. The server then asks again when it has recorded them.
+   * steps are still open, or if the reply would be too long. The server then sends another request once it has recorded `done`.
    */
   readonly advanced: boolean;
   /** New steps in order, with ids from `known` upward and no gaps. */

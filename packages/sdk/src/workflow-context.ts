@@ -44,7 +44,7 @@ function eventContentOf(data: unknown): Extract<EventContent, { kind: 'data' }> 
   return content ? { kind: 'data', ...content } : { kind: 'data', body: { encoding: 'utf8', data: '' } };
 }
 
-/** Parts of the context that do not come from the run. */
+/** Properties of the context that are not part of the run. */
 export interface ContextParts<Payload> {
   readonly payload: Payload;
   readonly url: string;

@@ -68,10 +68,10 @@ export async function bundlePackages(root) {
   const currentFingerprint = await fingerprint(root);
   if ((await readFile(stamp, 'utf8').catch(() => null)) === currentFingerprint) return;
   await runStep('Bundling packages for the tests', async () => {
-    const temporary = `${directory}.${process.pid}`;
-    await bundle(temporary);
-    await writeFile(join(temporary, 'made-from'), currentFingerprint);
+    const temporaryDirectory = `${directory}.${process.pid}`;
+    await bundle(temporaryDirectory);
+    await writeFile(join(temporaryDirectory, 'made-from'), currentFingerprint);
     await rm(directory, { recursive: true, force: true });
-    await rename(temporary, directory);
+    await rename(temporaryDirectory, directory);
   });
 }

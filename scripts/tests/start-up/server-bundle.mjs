@@ -1,7 +1,7 @@
 /**
- * Bundles the compiled server into a few files, for the servers and commands that tests start as processes. Without it,
- * each of them finds and loads 700 modules. Tests in one process, `npm run packages`, `scripts/deploy/image.test.mjs` and
- * `documentation/first-workflow.test.ts` use the compiled files.
+ * Bundles the compiled server into a few files, for the servers and commands that tests start as processes. Without the
+ * bundle, each of these processes finds and loads 700 modules. Tests in one process, `npm run packages`,
+ * `scripts/deploy/image.test.mjs` and `documentation/first-workflow.test.ts` use the compiled files.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, statSync } from 'node:fs';
@@ -65,10 +65,10 @@ export async function bundleServer(root, isNeeded) {
   await rm(directory, { recursive: true, force: true });
   if (!isNeeded) return;
   await runStep('Bundling the server for the tests', async () => {
-    const temporary = `${directory}.${process.pid}`;
-    await mkdir(temporary, { recursive: true });
-    await bundle(root, temporary);
-    await writeFile(join(temporary, 'made-from'), currentFingerprint);
-    await rename(temporary, directory);
+    const temporaryDirectory = `${directory}.${process.pid}`;
+    await mkdir(temporaryDirectory, { recursive: true });
+    await bundle(root, temporaryDirectory);
+    await writeFile(join(temporaryDirectory, 'made-from'), currentFingerprint);
+    await rename(temporaryDirectory, directory);
   });
 }

@@ -5,7 +5,7 @@ import { BackupError, type Manifest, readManifest, STORE_FILE, sealedText } from
 import { assertMatches } from './encryption/backed-up-files.js';
 import { type BackupCipher, type BackupSecret, cipherFor, isSameSeal } from './encryption/backup-cipher.js';
 
-/** What an inspection of the files has found: the schema of the store, and the number of its records. */
+/** Result of an inspection of the files: the schema of the store, and the number of its records. */
 export interface InspectedFiles {
   /** Version of the store's tables. */
   readonly schema: number;
@@ -21,16 +21,16 @@ export function assertSound(path: string, problems: readonly string[]): void {
 
 /** Reads every database completely. Rejects with BackupError or StoreOpenError if one is damaged. */
 export async function inspectFiles(directory: string, paths: readonly string[]): Promise<InspectedFiles> {
-  const store = inspectStore(filePath(directory, STORE_FILE));
-  assertSound(STORE_FILE, store.problems);
-  let documents = 0;
+  const storeInspection = inspectStore(filePath(directory, STORE_FILE));
+  assertSound(STORE_FILE, storeInspection.problems);
+  let documentCount = 0;
   for (const path of paths) {
     if (!isDatabase(path) || path === STORE_FILE) continue;
-    const index = inspectDocuments(filePath(directory, path));
-    assertSound(path, index.problems);
-    documents += index.documents;
+    const indexInspection = inspectDocuments(filePath(directory, path));
+    assertSound(path, indexInspection.problems);
+    documentCount += indexInspection.documents;
   }
-  return { schema: store.schema, counts: { ...store.counts, documents } };
+  return { schema: storeInspection.schema, counts: { ...storeInspection.counts, documents: documentCount } };
 }
 
 export interface VerifiedBackup {

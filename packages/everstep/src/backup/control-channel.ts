@@ -1,6 +1,6 @@
 /**
  * The channel between the commands and the running server: a socket that only users with access to the data
- * directory can open. The server locks its files, so it must make the copies. Their destination must not be set
+ * directory can open. The server locks its files, so only the server can copy them. Their destination must not be set
  * through an API.
  *
  * A request is a line of JSON, and so is a response. Disconnecting before the response cancels the request.
@@ -80,8 +80,8 @@ function parseRequest(line: string): Request | null {
     }
     const to = fields.get('to');
     if (typeof to !== 'string') return null;
-    const parts = { credentials: fields.get('credentials') !== false, secretsKey: fields.get('secretsKey') !== false };
-    return { kind: 'back-up', backup: { to, ...parts } };
+    const backupParts = { credentials: fields.get('credentials') !== false, secretsKey: fields.get('secretsKey') !== false };
+    return { kind: 'back-up', backup: { to, ...backupParts } };
   } catch {
     return null;
   }
@@ -90,29 +90,29 @@ function parseRequest(line: string): Request | null {
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * Creates the socket with its final mode, because others could connect before a later `chmod`. `listen` creates it before it
- * returns, so the mask affects no other files, except those of other threads, which get fewer permissions.
+ * Creates the socket with its final mode, because other users could connect before a later `chmod`. `listen` creates the socket
+ * before it returns, so the mask affects no other files, except files of other threads, which get fewer permissions.
  */
 export async function listenPrivately(server: Server, path: string): Promise<void> {
-  const listening = once(server, 'listening');
+  const listeningPromise = once(server, 'listening');
   const mask = process.umask(OWNER_ONLY_MASK);
   try {
     server.listen(path);
   } finally {
     process.umask(mask);
   }
-  await listening;
+  await listeningPromise;
 }
 
 /** Listens in the data directory of a server with an open store. Rejects if the file system does not support sockets. */
 export async function listenForCommands({ dataDir, backUp, rotate }: ControlOptions): Promise<ControlChannel> {
   const path = await createSocketPath(dataDir);
-  const stopping = new AbortController();
+  const stopController = new AbortController();
   const sockets = new Set<Socket>();
   const pendingResponses = new Set<Promise<unknown>>();
   let isBusy = false;
 
-  async function perform(line: string, disconnected: AbortSignal): Promise<CommandResult> {
+  async function perform(line: string, disconnectSignal: AbortSignal): Promise<CommandResult> {
     const request = parseRequest(line);
     if (!request)
       return {
@@ -123,11 +123,11 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
     isBusy = true;
     try {
       if (request.kind === 'rotate-secrets') return { kind: 'rotated', rotation: await rotate(request.rotate) };
-      return { kind: 'done', written: await backUp(request.backup, AbortSignal.any([disconnected, stopping.signal])) };
+      return { kind: 'done', written: await backUp(request.backup, AbortSignal.any([disconnectSignal, stopController.signal])) };
     } catch (error) {
       return {
         kind: 'refused',
-        message: stopping.signal.aborted
+        message: stopController.signal.aborted
           ? 'The server stopped before the command was done. Run the command again.'
           : messageOf(error),
       };
@@ -137,12 +137,12 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
   }
 
   const server: Server = createServer((socket) => {
-    const disconnected = new AbortController();
+    const disconnectController = new AbortController();
     sockets.add(socket);
     socket.on('error', () => {});
     socket.once('close', () => {
       sockets.delete(socket);
-      disconnected.abort(new Error('the client disconnected'));
+      disconnectController.abort(new Error('the client disconnected'));
     });
     let line = '';
     const readChunk = (chunk: string): void => {
@@ -152,7 +152,7 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
       socket.off('data', readChunk);
       // Further data is read and ignored, so that the end of the connection is noticed.
       socket.resume();
-      const response = perform(line, disconnected.signal).then((result) => {
+      const response = perform(line, disconnectController.signal).then((result) => {
         socket.end(`${JSON.stringify(result)}\n`);
         pendingResponses.delete(response);
       });
@@ -166,13 +166,13 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
   await writePrivately(join(dataDir, ADDRESS_FILE), `${JSON.stringify({ socket: path })}\n`);
   return {
     async close() {
-      stopping.abort(new Error('the server is stopping'));
-      const closed = new Promise((resolve) => server.close(resolve));
+      stopController.abort(new Error('the server is stopping'));
+      const closePromise = new Promise((resolve) => server.close(resolve));
       await Promise.all(pendingResponses);
       for (const socket of sockets) socket.destroySoon();
-      await closed;
+      await closePromise;
       await rm(join(dataDir, ADDRESS_FILE), { force: true });
-      // The server removed the socket. A directory created for it is removed too.
+      // Closing the server removed the socket. A directory that was created for the socket is removed as well.
       if (process.platform !== 'win32' && dirname(path) !== dataDir) await rmdir(dirname(path)).catch(() => {});
     },
   };
@@ -194,7 +194,7 @@ async function sendRequest(dataDir: string, request: object): Promise<CommandRes
   const path = await readSocketPath(dataDir);
   if (path === null) return null;
   const socket = connect(path);
-  const connected = await new Promise<boolean>((resolve, reject) => {
+  const isConnected = await new Promise<boolean>((resolve, reject) => {
     socket.once('connect', () => resolve(true));
     socket.once('error', (error) => {
       // A killed server leaves the file behind.
@@ -202,7 +202,7 @@ async function sendRequest(dataDir: string, request: object): Promise<CommandRes
       else reject(new BackupError(`The running server cannot be reached at ${path}: ${error.message}.`, { cause: error }));
     });
   });
-  if (!connected) return null;
+  if (!isConnected) return null;
   socket.on('error', () => {});
   socket.write(`${JSON.stringify(request)}\n`);
   for await (const line of createInterface({ input: socket })) {
@@ -222,7 +222,10 @@ export async function requestBackup(dataDir: string, request: BackupRequest): Pr
   return reply?.kind === 'done' ? reply.written : null;
 }
 
-/** Requests a rotation of the secrets from that server. Resolves with null if no server is running. Rejects with BackupError. */
+/**
+ * Requests a rotation of the secrets from the server that uses the data directory. Resolves with null if no server is running.
+ * Rejects with BackupError.
+ */
 export async function requestRotation(dataDir: string, request: RotateRequest): Promise<RotateResult | null> {
   const reply = await sendRequest(dataDir, { kind: 'rotate-secrets', ...request });
   return reply?.kind === 'rotated' ? reply.rotation : null;

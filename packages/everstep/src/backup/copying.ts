@@ -1,6 +1,6 @@
 /**
- * Copies everything into a backup directory. The running server does this part itself, because it alone has access
- * to its open files. Slow work that does not need the server (checks, checksums) is left to the command.
+ * Copies everything into a backup directory. The running server performs this part, because only the server has access to its
+ * open files. The command does the slow work that does not need the server (checks, checksums).
  */
 import { chmod, mkdir, readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -17,7 +17,7 @@ const OWNER_ONLY = 0o700;
 /** Source of the copies: a running server, or the files of a stopped one. */
 export interface BackupSource {
   copyStore(request: CopyRequest): Promise<void>;
-  /** Returns the ids of all search indexes. It is called after the store was copied. */
+  /** Returns the ids of all search indexes. Called after the store was copied. */
   searchIndexIds(): Promise<readonly string[]>;
   /** Copies the documents of an index. Resolves with false if it has none. */
   copyDocuments(request: CopyRequest & { readonly indexId: string }): Promise<boolean>;
@@ -33,8 +33,8 @@ export interface CopyOptions extends BackupParts {
 /** Creates the backup directory. Resolves with true if it did not exist. Rejects with BackupError if it is not empty. */
 export async function claimDirectory(directory: string): Promise<boolean> {
   try {
-    const firstCreated = await mkdir(directory, { recursive: true, mode: OWNER_ONLY });
-    if (firstCreated !== undefined) return true;
+    const firstCreatedDirectory = await mkdir(directory, { recursive: true, mode: OWNER_ONLY });
+    if (firstCreatedDirectory !== undefined) return true;
     if ((await readdir(directory)).some((name) => name !== 'lost+found'))
       throw new BackupError(`${directory} is not empty. A backup requires an empty directory.`);
     return false;

@@ -47,20 +47,21 @@ async function fileNamesIn(directory: string): Promise<readonly string[]> {
 
 async function verifyAtRest({ dataDir, storeFile }: VerifyOptions): Promise<StoreVerification> {
   const companionFiles = dirname(storeFile) === dataDir ? [credentialsFile(dataDir)] : [];
-  const store = inspectStoppedStore(storeFile, companionFiles);
-  if (!store) throw new BackupError(`There is no store at ${storeFile}. Set the data directory with --data-dir.`);
-  const { schema, counts, problems, doubts } = store;
+  const inspection = inspectStoppedStore(storeFile, companionFiles);
+  if (!inspection) throw new BackupError(`There is no store at ${storeFile}. Set the data directory with --data-dir.`);
+  const { schema, problems, doubts } = inspection;
   assertSound(STORE_FILE, problems);
   const directory = join(dirname(storeFile), SEARCH_DIRECTORY);
-  let documents = 0;
+  let documentCount = 0;
   for (const name of await fileNamesIn(directory)) {
     if (!name.endsWith('.db')) continue;
-    const index = inspectDocuments(join(directory, name));
-    assertSound(`${SEARCH_DIRECTORY}/${name}`, index.problems);
-    documents += index.documents;
+    const indexInspection = inspectDocuments(join(directory, name));
+    assertSound(`${SEARCH_DIRECTORY}/${name}`, indexInspection.problems);
+    documentCount += indexInspection.documents;
   }
+  const counts = { ...inspection.counts, documents: documentCount };
   const checks = checkStore(storeFile);
-  return { schema, counts: { ...counts, documents }, checks, online: false, doubts: doubts.map(({ event }) => event) };
+  return { schema, counts, checks, online: false, doubts: doubts.map(({ event }) => event) };
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
  * The credentials file and the env file. They are written when the server is listening, and again when this or another process
- * rotates the signing keys. An app that is started from them after two rotations therefore has valid keys.
+ * rotates the signing keys. An app that is started with these files after two rotations therefore has valid keys.
  */
 import type { SigningKeys } from '../accounts/instances/instance-signatures.js';
 import type { Authority } from '../accounts/tokens/authority.js';

@@ -12,7 +12,7 @@ import { type Credentials, readCredentials, setCredentialsAside, storeCredential
 
 const SECRET_BYTES = 32;
 /** Actor and address in the audit log entries of a start, which has no request. */
-const OPERATOR = { actor: 'operator', address: 'start' } as const;
+const START_AUDIT_ORIGIN = { actor: 'operator', address: 'start' } as const;
 
 /** The operations on tokens that a start requires. */
 export interface TokenAuthority {
@@ -54,24 +54,25 @@ export interface SharedStartOptions extends FirstStartOptions {
 }
 
 /** Name of the record that marks the credentials of the first start as stored. Once it exists, a start without them joins. */
-const CREDENTIALS_ISSUED = 'credentials-told';
+const CREDENTIALS_ISSUED_RECORD = 'credentials-told';
 
 /**
- * Prepares the accounts for one of several processes, which may all start at once on an empty store with separate data
+ * Prepares the accounts for one of several processes, which may all start at the same time on an empty store with separate data
  * directories. One of them acts as the first start; the others, and later ones, start without credentials. If that process
  * ends before its credentials are stored, the next one issues new credentials for the same user and queue instance.
  */
 export function startSharedAccounts(options: SharedStartOptions): Promise<StartedInstallation | JoinedStore> {
   const { accounts, dataDir, clock } = options;
   return options.exclusively(async () => {
-    const stored = await readCredentials(dataDir);
-    const isOfThisStore = stored !== null && (await accounts.findInstance({ instanceId: stored.instanceId })) !== null;
-    if (!isOfThisStore && (await accounts.findSecret({ name: CREDENTIALS_ISSUED })) !== null) {
-      const setAsidePath = stored ? await setCredentialsAside(dataDir, stored) : null;
+    const storedCredentials = await readCredentials(dataDir);
+    const isOfThisStore =
+      storedCredentials !== null && (await accounts.findInstance({ instanceId: storedCredentials.instanceId })) !== null;
+    if (!isOfThisStore && (await accounts.findSecret({ name: CREDENTIALS_ISSUED_RECORD })) !== null) {
+      const setAsidePath = storedCredentials ? await setCredentialsAside(dataDir, storedCredentials) : null;
       return { kind: 'joined', credentials: null, setAsidePath };
     }
     const installation = await startAccounts(options);
-    await accounts.secret({ name: CREDENTIALS_ISSUED, value: String(clock.now()) });
+    await accounts.secret({ name: CREDENTIALS_ISSUED_RECORD, value: String(clock.now()) });
     return installation;
   });
 }
@@ -110,7 +111,7 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
   const newId = (prefix: string): string => `${prefix}_${newKey({ now: clock.now(), random })}`;
 
   const auditEntry = (userId: string, change: Pick<AuditEntry, 'action' | 'subject' | 'details'>): AuditEntry => {
-    return { auditId: newId('aud'), at: clock.now(), ...OPERATOR, ...change, accountIds: [userId] };
+    return { auditId: newId('aud'), at: clock.now(), ...START_AUDIT_ORIGIN, ...change, accountIds: [userId] };
   };
 
   async function makeInstance({ userId }: UserRecord): Promise<QueueInstance> {
@@ -167,26 +168,28 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
     }
   }
 
-  const stored = await readCredentials(dataDir);
-  const existingInstance = stored && (await accounts.findInstance({ instanceId: stored.instanceId }));
-  const setAsidePath = stored && !existingInstance ? await setCredentialsAside(dataDir, stored) : null;
+  const storedCredentials = await readCredentials(dataDir);
+  const existingInstance = storedCredentials && (await accounts.findInstance({ instanceId: storedCredentials.instanceId }));
+  const setAsidePath = storedCredentials && !existingInstance ? await setCredentialsAside(dataDir, storedCredentials) : null;
   const users = await accounts.listUsers();
   const firstOperator = users.find(({ isOperator, disabledAt }) => isOperator === true && disabledAt === undefined);
-  if (stored && existingInstance) {
+  if (storedCredentials && existingInstance) {
     // Before accounts existed, lost credentials created another user. The user of the stored key is the one that can log in.
-    const user = users.find(({ email }) => email === stored.adminEmail.toLowerCase());
-    const userWithKey = user ? { user, adminApiKey: stored.adminApiKey } : await createKeyFor(firstOperator);
+    const user = users.find(({ email }) => email === storedCredentials.adminEmail.toLowerCase());
+    const userWithKey = user ? { user, adminApiKey: storedCredentials.adminApiKey } : await createKeyFor(firstOperator);
     await assignOwners(userWithKey.user);
     const { instanceId, currentSigningKey, nextSigningKey } = existingInstance;
     const isValid = (token: string) => authority.isValid(token, instanceId);
-    const token = (await isValid(stored.token)) ? stored.token : await authority.issueToken({ instanceId, access: 'read-write' });
-    const readOnlyToken = (await isValid(stored.readOnlyToken))
-      ? stored.readOnlyToken
+    const token = (await isValid(storedCredentials.token))
+      ? storedCredentials.token
+      : await authority.issueToken({ instanceId, access: 'read-write' });
+    const readOnlyToken = (await isValid(storedCredentials.readOnlyToken))
+      ? storedCredentials.readOnlyToken
       : await authority.issueToken({ instanceId, access: 'read-only' });
     const login = { adminEmail: userWithKey.user.email, adminApiKey: userWithKey.adminApiKey };
-    const credentials = { ...stored, currentSigningKey, nextSigningKey, token, readOnlyToken, ...login };
+    const credentials = { ...storedCredentials, currentSigningKey, nextSigningKey, token, readOnlyToken, ...login };
     await storeCredentials(dataDir, credentials);
-    const isUnchanged = user && token === stored.token && readOnlyToken === stored.readOnlyToken;
+    const isUnchanged = user && token === storedCredentials.token && readOnlyToken === storedCredentials.readOnlyToken;
     return { credentials, kind: isUnchanged ? 'known' : 'reissued', setAsidePath };
   }
   const [oldestInstance] = [...(await accounts.listInstances())].sort((a, b) => a.createdAt - b.createdAt);

@@ -1,6 +1,7 @@
 /**
  * Releases memory when the process is idle. After a burst, most of the heap is garbage. V8 keeps it until it needs
- * memory, which an idle process does not. Without this, 100,000 waiting runs would hold the memory that starting them took.
+ * memory, which an idle process does not. Without a collection, the memory that the start of 100,000 runs needed would stay in use
+ * while these runs only wait.
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

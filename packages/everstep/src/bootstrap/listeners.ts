@@ -32,8 +32,8 @@ export function addressesOf(address: string): readonly string[] {
 }
 
 /**
- * Checks that the ports are free. Rejects with StartError if one is taken. It is called before the store is opened, so that
- * a failed start leaves no files. A port that is taken later is detected when the server starts listening.
+ * Checks that the ports are free. Rejects with StartError if one is in use. Called before the store is opened, so that
+ * a failed start leaves no files. If another program takes a port later, listening fails.
  */
 export async function checkPortsFree(listeners: readonly (Listener | null)[]): Promise<void> {
   for (const listener of listeners) {

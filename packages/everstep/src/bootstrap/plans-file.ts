@@ -21,7 +21,7 @@ async function readFilePlans(file: string | null): Promise<Plans> {
   const text = await readFile(file, 'utf8').catch((error) => {
     throw fileError(`The plans file ${file} is not readable`, error);
   });
-  const loaded = loadPlans(text);
-  if (loaded.ok) return loaded.plans;
-  throw new StartError(`The plans file ${file} is invalid: ${loaded.problems.join('; ')}.`);
+  const loadResult = loadPlans(text);
+  if (loadResult.ok) return loadResult.plans;
+  throw new StartError(`The plans file ${file} is invalid: ${loadResult.problems.join('; ')}.`);
 }

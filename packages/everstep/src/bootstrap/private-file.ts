@@ -10,8 +10,8 @@ const OWNER_ONLY = 0o600;
  */
 export async function writePrivately(file: string, text: string): Promise<void> {
   const path = await realpath(file).catch(() => file);
-  const existing = await stat(path).catch(() => null);
-  if (existing && !existing.isFile() && !existing.isDirectory()) throw new Error('it is not a regular file');
+  const existingStat = await stat(path).catch(() => null);
+  if (existingStat && !existingStat.isFile() && !existingStat.isDirectory()) throw new Error('it is not a regular file');
   const draft = `${path}.${randomUUID()}.tmp`;
   const draftFile = await open(draft, 'wx', OWNER_ONLY);
   try {

@@ -21,9 +21,9 @@ const DEFAULT_URL = 'http://127.0.0.1:8080';
 
 /** Returns the URL and the token of the server. Rejects with UsageError if no token is found or the URL is invalid. */
 export async function findServer(options: ConnectionOptions, shell: Pick<Shell, 'env' | 'cwd'>): Promise<ServerConnection> {
-  const address = await selectServer(options, shell);
-  if (/^https?:\/\//i.test(address.url) && URL.canParse(address.url)) return address;
-  throw new UsageError(`--url must be an http or https URL; got "${address.url}"`);
+  const server = await selectServer(options, shell);
+  if (/^https?:\/\//i.test(server.url) && URL.canParse(server.url)) return server;
+  throw new UsageError(`--url must be an http or https URL; got "${server.url}"`);
 }
 
 async function selectServer(options: ConnectionOptions, { env, cwd }: Pick<Shell, 'env' | 'cwd'>): Promise<ServerConnection> {
@@ -31,10 +31,11 @@ async function selectServer(options: ConnectionOptions, { env, cwd }: Pick<Shell
   const token = options.token || env.EVERSTEP_TOKEN;
   if (url && token) return { url, token };
   const dataDir = resolve(cwd, options.dataDir || env.EVERSTEP_DATA_DIR || '.everstep');
-  const stored = await readCredentials(dataDir);
+  const storedCredentials = await readCredentials(dataDir);
   // A stored token is sent only to the URL that it was created for.
-  if (!token && stored && (!url || url === stored.url)) return { url: url ?? stored.url ?? DEFAULT_URL, token: stored.token };
-  if (token) return { url: url ?? stored?.url ?? DEFAULT_URL, token };
+  if (!token && storedCredentials && (!url || url === storedCredentials.url))
+    return { url: url ?? storedCredentials.url ?? DEFAULT_URL, token: storedCredentials.token };
+  if (token) return { url: url ?? storedCredentials?.url ?? DEFAULT_URL, token };
   throw new UsageError(
     `No token: set --token or EVERSTEP_TOKEN, or run this command next to the data directory of the server (looked in ${join(dataDir, 'credentials.json')}).`,
   );

@@ -45,16 +45,16 @@ export async function readDocuments(input: string): Promise<readonly SearchDocum
 /** Splits the documents into as few requests as possible, in their order. */
 export function* requestsOf(documents: readonly SearchDocument[]): Generator<readonly SearchDocument[]> {
   let batch: SearchDocument[] = [];
-  let bytes = 0;
+  let batchBytes = 0;
   for (const document of documents) {
-    const size = Buffer.byteLength(JSON.stringify(document)) + 1;
-    if (batch.length === MAX_REQUEST_DOCUMENTS || (batch.length > 0 && bytes + size > MAX_REQUEST_BYTES)) {
+    const documentBytes = Buffer.byteLength(JSON.stringify(document)) + 1;
+    if (batch.length === MAX_REQUEST_DOCUMENTS || (batch.length > 0 && batchBytes + documentBytes > MAX_REQUEST_BYTES)) {
       yield batch;
       batch = [];
-      bytes = 0;
+      batchBytes = 0;
     }
     batch.push(document);
-    bytes += size;
+    batchBytes += documentBytes;
   }
   if (batch.length > 0) yield batch;
 }

@@ -3,7 +3,7 @@ import { EverstepError } from '@everstep/sdk';
 
 export const EXIT = Object.freeze({
   ok: 0,
-  /** The server refused the request, or the command failed. */
+  /** The server rejected the request, or the command failed. */
   refused: 1,
   /** The command line or the configuration is invalid; nothing was changed. */
   usage: 2,

@@ -40,9 +40,9 @@ export function styled(screen: Screen, style: Style, text: string): string {
 
 /** Returns the path relative to the working directory if it is inside of it, and otherwise the absolute path. */
 export function displayPath(path: string, cwd: string = process.cwd()): string {
-  const inside = relative(cwd, path);
-  const isOutside = inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside);
-  return isOutside ? resolve(cwd, path) : inside || '.';
+  const relativePath = relative(cwd, path);
+  const isOutside = relativePath === '..' || relativePath.startsWith(`..${sep}`) || isAbsolute(relativePath);
+  return isOutside ? resolve(cwd, path) : relativePath || '.';
 }
 
 /** Escapes control characters from outside, which could move the cursor of the terminal. */

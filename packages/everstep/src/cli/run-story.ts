@@ -74,18 +74,18 @@ const MAX_ERROR_LENGTH = 100;
 
 const INDENT = '     ';
 
-function outcomeText(outcome: StoryOutcome | null, took: string): string {
+function outcomeText(outcome: StoryOutcome | null, durationText: string): string {
   switch (outcome?.kind) {
     case 'slept':
-      return `slept ${took}`;
+      return `slept ${durationText}`;
     case 'event':
-      return outcome.hasTimedOut ? `timed out after ${took} without an event` : `event received after ${took}`;
+      return outcome.hasTimedOut ? `timed out after ${durationText} without an event` : `event received after ${durationText}`;
     case 'response':
-      return outcome.status === 0 ? `no response after ${took}` : `status ${outcome.status} after ${took}`;
+      return outcome.status === 0 ? `no response after ${durationText}` : `status ${outcome.status} after ${durationText}`;
     case 'run':
-      return `invoked run ended after ${took}`;
+      return `invoked run ended after ${durationText}`;
     case undefined:
-      return `done in ${took}`;
+      return `done in ${durationText}`;
   }
 }
 
@@ -109,7 +109,7 @@ interface Line {
 
 export class RunStory {
   private readonly screen: Screen;
-  private readonly printed = new Set<string>();
+  private readonly printedEvents = new Set<string>();
 
   constructor(screen: Screen) {
     this.screen = screen;
@@ -126,8 +126,8 @@ export class RunStory {
     const indent = INDENT.repeat(page.depth);
     const addOnce = (event: string, at: number, text: () => string) => {
       const key = `${page.workflowRunId} ${event}`;
-      if (this.printed.has(key)) return;
-      this.printed.add(key);
+      if (this.printedEvents.has(key)) return;
+      this.printedEvents.add(key);
       lines.push({ at, text: `${indent}${text()}` });
     };
     const since = page.past?.until ?? 0;
@@ -143,27 +143,27 @@ export class RunStory {
   private stepLine(step: StoryStep, page: StoryPage): string {
     const { past } = page;
     if (past && step.completedAt < past.until) {
-      return styled(this.screen, 'dim', `= ${this.subject(step.name, step.concurrent)}  ${past.text}`);
+      return styled(this.screen, 'dim', `= ${this.subjectText(step.name, step.concurrent)}  ${past.text}`);
     }
-    const failed = page.attempts.filter(({ messageId }) => messageId === step.messageId);
-    const startedAt = Math.max(step.startedAt ?? failed.at(-1)?.retryAt ?? step.createdAt, past?.until ?? 0);
-    const attempt = failed.length === 0 ? '' : `, attempt ${failed.length + 1}`;
-    const took = duration(Math.max(0, step.completedAt - startedAt));
-    const text = `${outcomeText(step.outcome, took)}${attempt}`;
-    return `${styled(this.screen, 'green', '✓')} ${this.subject(step.name, step.concurrent)}  ${text}`;
+    const failedAttempts = page.attempts.filter(({ messageId }) => messageId === step.messageId);
+    const startedAt = Math.max(step.startedAt ?? failedAttempts.at(-1)?.retryAt ?? step.createdAt, past?.until ?? 0);
+    const attemptText = failedAttempts.length === 0 ? '' : `, attempt ${failedAttempts.length + 1}`;
+    const durationText = duration(Math.max(0, step.completedAt - startedAt));
+    const text = `${outcomeText(step.outcome, durationText)}${attemptText}`;
+    return `${styled(this.screen, 'green', '✓')} ${this.subjectText(step.name, step.concurrent)}  ${text}`;
   }
 
   private attemptLine({ name, retried, message, at, retryAt }: StoryAttempt): string {
-    const next = retryAt === null ? 'no attempts left' : `retry in ${duration(retryAt - at)}`;
-    const text = `attempt ${retried + 1} failed: ${shorten(printable(message), MAX_ERROR_LENGTH)}; ${next}`;
-    return `${styled(this.screen, 'red', '✗')} ${this.subject(name ?? '(workflow code)', 1)}  ${text}`;
+    const nextText = retryAt === null ? 'no attempts left' : `retry in ${duration(retryAt - at)}`;
+    const text = `attempt ${retried + 1} failed: ${shorten(printable(message), MAX_ERROR_LENGTH)}; ${nextText}`;
+    return `${styled(this.screen, 'red', '✗')} ${this.subjectText(name ?? '(workflow code)', 1)}  ${text}`;
   }
 
   private waitLine(wait: StoryWait): string {
-    return `${styled(this.screen, 'yellow', '…')} ${this.subject(wait.name, wait.concurrent)}  ${waitText(wait)}`;
+    return `${styled(this.screen, 'yellow', '…')} ${this.subjectText(wait.name, wait.concurrent)}  ${waitText(wait)}`;
   }
 
-  private subject(name: string, concurrent: number): string {
+  private subjectText(name: string, concurrent: number): string {
     const mark = concurrent > 1 ? '‖' : ' ';
     return `${mark} ${printable(name).padEnd(NAME_WIDTH)}`;
   }

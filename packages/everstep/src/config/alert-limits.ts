@@ -6,7 +6,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 export const ALERT_LIMITS = Object.freeze({
-  /** Maximum numbers per queue instance. */
+  /** Maximum numbers of objects per queue instance, and maximum length of their names. */
   maxAlertDestinations: 20,
   maxAlertRules: 50,
   maxLifecycleWebhooks: 20,

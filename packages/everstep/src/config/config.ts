@@ -31,7 +31,7 @@ export interface Config {
   readonly acceptLoss: boolean;
   /** Time after which the work of a silent node is taken over, if several nodes share a database. */
   readonly nodeLeaseMs: number;
-  /** URL at which workers reach this node; null if it has no address of its own. */
+  /** URL at which workers reach this node directly; null if they cannot. */
   readonly nodeUrl: string | null;
   /** Whether one transaction may contain writes of several queue instances; null if this depends on the database. */
   readonly commits: CommitMode | null;
@@ -113,12 +113,12 @@ export interface ConfigSources {
 
 const PREFIX = 'EVERSTEP_';
 const CLIENT_PATTERNS = [/^EVERSTEP_[A-Z0-9_]*_SIGNING_KEY$/, /^EVERSTEP_ADMIN_/];
-const OWN_VARIABLES = Object.values(SETTINGS).map(({ env }) => env);
+const SERVER_VARIABLES = Object.values(SETTINGS).map(({ env }) => env);
 const MAX_SHOWN_LENGTH = 80;
 const MIN_KEY_LENGTH = 32;
 
 const isKnownVariable = (name: string): boolean =>
-  OWN_VARIABLES.includes(name) ||
+  SERVER_VARIABLES.includes(name) ||
   CLIENT_VARIABLES.includes(name) ||
   SECRET_FILE_VARIABLES.includes(name) ||
   CLIENT_PATTERNS.some((pattern) => pattern.test(name));
@@ -127,22 +127,22 @@ const isKnownVariable = (name: string): boolean =>
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (const [i, character] of [...a].entries()) {
-    const next = [i + 1];
+    const nextRow = [i + 1];
     for (let j = 1; j <= b.length; j++) {
       const replacementEdits = (row[j - 1] ?? 0) + (character === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replacementEdits, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+      nextRow.push(Math.min(replacementEdits, (row[j] ?? 0) + 1, (nextRow[j - 1] ?? 0) + 1));
     }
-    row = next;
+    row = nextRow;
   }
   return row[b.length] ?? 0;
 }
 
 function nearestVariable(name: string): string | null {
-  const ranked = [...OWN_VARIABLES, ...CLIENT_VARIABLES]
+  const rankedCandidates = [...SERVER_VARIABLES, ...CLIENT_VARIABLES]
     .map((candidate) => ({ candidate, edits: editDistance(name.slice(PREFIX.length), candidate.slice(PREFIX.length)) }))
     .sort((a, b) => a.edits - b.edits);
-  const best = ranked[0];
-  return best && best.edits <= Math.max(2, Math.floor((name.length - PREFIX.length) / 3)) ? best.candidate : null;
+  const nearest = rankedCandidates[0];
+  return nearest && nearest.edits <= Math.max(2, Math.floor((name.length - PREFIX.length) / 3)) ? nearest.candidate : null;
 }
 
 function unknownVariables(env: ConfigSources['env']): readonly string[] {
@@ -151,7 +151,7 @@ function unknownVariables(env: ConfigSources['env']): readonly string[] {
     .sort()
     .map((name) => {
       const suggestion = nearestVariable(name);
-      const hint = suggestion ? `did you mean ${suggestion}?` : `known settings: ${OWN_VARIABLES.join(', ')}`;
+      const hint = suggestion ? `did you mean ${suggestion}?` : `known settings: ${SERVER_VARIABLES.join(', ')}`;
       return `${name} is not a setting of Everstep; ${hint}`;
     });
 }

@@ -6,7 +6,7 @@ import { isIP } from 'node:net';
 
 export interface HostRule {
   readonly kind: 'host';
-  /** Host name in lower case, without a trailing dot. If `subdomains` is true, the part after `*.`. */
+  /** Host name in lowercase, without a trailing dot. If `subdomains` is true, the part after `*.`. */
   readonly host: string;
   readonly subdomains: boolean;
   /** Port of the destination; null for every port. */
@@ -27,7 +27,7 @@ export const RULE_FORMS =
 
 const HOST_NAME = /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/;
 
-/** Returns the host name in lower case, without the brackets of an IPv6 address or trailing dots. */
+/** Returns the host name in lowercase, without the brackets of an IPv6 address or trailing dots. */
 export function bareHost(hostname: string): string {
   const host = hostname.toLowerCase();
   return host.startsWith('[') ? host.slice(1, -1) : host.replace(/\.+$/, '');
@@ -35,8 +35,8 @@ export function bareHost(hostname: string): string {
 
 /** Splits an entry into its destination and its port. An IPv6 address with a port requires brackets. */
 function splitPort(entry: string): readonly [destination: string, port: string | null] {
-  const bracketed = /^\[([^\]]*:[^\]]*)\](?::(.*))?$/.exec(entry);
-  if (bracketed) return [bracketed[1] ?? '', bracketed[2] ?? null];
+  const bracketedMatch = /^\[([^\]]*:[^\]]*)\](?::(.*))?$/.exec(entry);
+  if (bracketedMatch) return [bracketedMatch[1] ?? '', bracketedMatch[2] ?? null];
   const slash = entry.lastIndexOf('/');
   const colon = entry.indexOf(':', Math.max(slash, 0));
   // An entry with several colons and no slash is an IPv6 address.

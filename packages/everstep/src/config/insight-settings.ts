@@ -13,7 +13,7 @@ function parseRetention(text: string): number {
   return hours * HOUR_MS;
 }
 
-/** Preserves the value type of each setting. */
+/** Declares a setting with the type of its value. */
 const setting = <Value>(declaration: Setting<Value>): Setting<Value> => declaration;
 
 export const INSIGHT_SETTINGS = {

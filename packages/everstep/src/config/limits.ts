@@ -1,6 +1,6 @@
 /**
- * All limits and defaults of the server. The relations between them are asserted at startup, so that a contradictory change
- * fails the start.
+ * All limits and defaults of the server. The relations between them are asserted at startup, so that the server does not start
+ * with contradictory limits.
  * Keeps invariant 35.
  */
 import { ALERT_LIMITS } from './alert-limits.js';
@@ -100,7 +100,7 @@ export const LIMITS = Object.freeze({
   maxKeptAttemptHeadersLength: 8 * KiB,
   deduplicationWindowMs: 10 * MINUTE_MS,
   maxBatchItems: 100,
-  /** Maximum size of a batch. An item may carry the longest step result, twice as long as JSON text. */
+  /** Maximum size of a batch. An item may contain the longest step result, which can be twice as long as JSON text. */
   maxBatchBytes: 40 * MiB,
   /** A longer journal is fetched instead of sent with a delivery, if the protocol supports it. Body parsers often accept 100 kB. */
   maxDeliveredJournalBytes: 96 * KiB,
@@ -242,7 +242,7 @@ export const LIMITS = Object.freeze({
   /** Maximum number of conditions and list values in one filter. */
   maxSearchFilterValues: 100,
   maxSearchFilterDepth: 20,
-  /** Maximum number of stars in one pattern, because each may match at every position. */
+  /** Maximum number of stars in one pattern. Each star may match at every position. */
   maxSearchGlobStars: 4,
 
   // flow control
@@ -324,7 +324,7 @@ export const LIMITS = Object.freeze({
   maxParsedValueBytes: MiB,
   /** Maximum number of invocations listed in the log of a run. */
   maxListedInvocations: 10_000,
-  /** Maximum total size of data read for responses in progress, in total and per queue instance. Small responses do not count. */
+  /** Maximum size of the data read for responses in progress, in total and per queue instance. Small responses do not count. */
   maxReadBytes: 64 * MiB,
   maxReadBytesOfInstance: 32 * MiB,
   /** Maximum time that a response waits for this memory; then the request is rejected. */
@@ -335,7 +335,7 @@ export const LIMITS = Object.freeze({
 
   // virtual clock
   maxClockMoveMs: 10 * 366 * DAY_MS,
-  /** End of the year 9999. Up to here, times have their usual formats. */
+  /** End of the year 9999. Times up to this one have their usual formats. */
   maxClockTime: 253_402_300_799_999,
   /** Number of run times of a schedule in ten weeks, at one per minute. */
   maxClockInstants: 100_000,

@@ -66,7 +66,7 @@ function parseEmail(text: string): string {
 
 const parsePath = (text: string, { cwd }: SettingContext): string => resolve(cwd, text);
 
-/** Preserves the value type of each setting. */
+/** Declares a setting with the type of its value. */
 const setting = <Value>(declaration: Setting<Value>): Setting<Value> => declaration;
 
 export const SETTINGS = Object.freeze({

@@ -33,7 +33,7 @@ const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 const DOMAIN = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/;
 const GRANT = /^(?<value>[^=,]+)=(?:(?<operator>operator)|(?<team>team_[A-Za-z0-9]+):(?<role>\w+))$/;
 
-/** Returns the URL without a trailing slash, as the identity provider writes it. */
+/** Returns the URL unchanged, exactly as the identity provider writes it. */
 function parseIssuer(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isSecure = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.test(url.hostname));
@@ -74,10 +74,10 @@ const parseGrants = (text: string): readonly RoleGrant[] =>
   text.split(',').map((part) => {
     const { value = '', operator, team: teamId, role } = GRANT.exec(part.trim())?.groups ?? {};
     if (operator !== undefined) return { value, grants: 'operator' };
-    const grants = TEAM_ROLES.find((teamRole) => teamRole === role);
-    if (teamId === undefined || grants === undefined)
+    const grantedRole = TEAM_ROLES.find((teamRole) => teamRole === role);
+    if (teamId === undefined || grantedRole === undefined)
       throw new Error('must be a list such as admins=operator,devs=team_01ABC:dev; roles are owner, admin, dev and finance');
-    return { value, grants, teamId };
+    return { value, grants: grantedRole, teamId };
   });
 
 function parseSwitch(text: string): boolean {

@@ -24,7 +24,7 @@ export const WORKER_LIMITS = Object.freeze({
   /** Maximum number of frames in a message of a worker. */
   maxWorkerFrames: 20_000,
   /**
-   * Maximum number of frames that the server did not ask for, per heartbeat interval, such as replies to unknown
+   * Maximum number of frames that the server did not request, per heartbeat interval, such as replies to unknown
    * requests. A frame counts once more for each KiB.
    */
   maxUnexpectedWorkerFrames: 1_000,

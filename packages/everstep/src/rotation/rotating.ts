@@ -7,7 +7,7 @@ import { sealAccounts, sealStored } from '../secrets/sealed-accounts.js';
 import type { Sealer } from '../secrets/sealed-values.js';
 
 export interface RotationOptions extends RotateRequest {
-  /** Open store, which contains the secrets as they are stored. */
+  /** The open store, without a wrapper that decrypts its secrets. */
   readonly store: Pick<Store, 'accounts' | 'searchIndexes'>;
   readonly sealer: Sealer;
   /** Current time, Unix ms. */

@@ -74,36 +74,36 @@ export interface KeyRingOptions {
 /** A cached ring that is read again every few seconds. */
 export class KeyRing {
   private readonly options: KeyRingOptions;
-  private cached: { readonly ring: Ring; readonly readAt: number } | null = null;
-  private reading: Promise<Ring> | null = null;
+  private cachedRing: { readonly ring: Ring; readonly readAt: number } | null = null;
+  private pendingRead: Promise<Ring> | null = null;
 
   constructor(options: KeyRingOptions) {
     this.options = options;
   }
 
   /**
-   * Returns the ring and creates it if there is none. Rejects only if it was never read: if the store fails, the
-   * cached ring is used.
+   * Returns the ring, and creates it if there is none. Rejects only if the ring was never read: if the store fails later,
+   * the cached ring is used.
    */
   async keys(): Promise<Ring> {
-    const { cached } = this;
-    if (cached && this.elapsedMs() - cached.readAt < CACHED_MS) return cached.ring;
-    this.reading ??= this.read().finally(() => {
-      this.reading = null;
+    const { cachedRing } = this;
+    if (cachedRing && this.elapsedMs() - cachedRing.readAt < CACHED_MS) return cachedRing.ring;
+    this.pendingRead ??= this.read().finally(() => {
+      this.pendingRead = null;
     });
-    return cached ? this.reading.catch(() => cached.ring) : this.reading;
+    return cachedRing ? this.pendingRead.catch(() => cachedRing.ring) : this.pendingRead;
   }
 
   /** Drops the cached ring after a change. */
   forget(): void {
-    if (this.cached) this.cached = { ...this.cached, readAt: Number.NEGATIVE_INFINITY };
+    if (this.cachedRing) this.cachedRing = { ...this.cachedRing, readAt: Number.NEGATIVE_INFINITY };
   }
 
   private async read(): Promise<Ring> {
     const { accounts, name } = this.options;
     const readAt = this.elapsedMs();
     const ring = parseRing(await accounts.secret({ name, value: newKey() }));
-    this.cached = { ring, readAt };
+    this.cachedRing = { ring, readAt };
     return ring;
   }
 

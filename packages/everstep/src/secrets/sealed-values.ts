@@ -51,7 +51,7 @@ export interface Sealer {
   isCurrent(value: string): boolean;
 }
 
-/** A sealer without a key: leaves values plain, and refuses sealed ones. */
+/** A sealer without a key: leaves values plain, and rejects sealed ones. */
 export const PLAIN_SEALER: Sealer = Object.freeze({
   seal: (_name, plain) => plain,
   open(name, value) {

@@ -4,28 +4,28 @@ import type { MessageSender } from '../ports/message-sender.js';
 import type { StepCaller } from '../ports/step-caller.js';
 
 export class DeliveryLedger {
-  private readonly deliveries = new Map<string, number>();
+  private readonly deliveryCounts = new Map<string, number>();
   private forbiddenCount = 0;
 
   /** Returns a caller that records all deliveries. `isForbidden` returns whether nothing may currently be delivered. */
   watch(caller: StepCaller & MessageSender, isForbidden: () => boolean): StepCaller & MessageSender {
-    const checkIsAllowed = (): void => {
+    const countIfForbidden = (): void => {
       if (isForbidden()) this.forbiddenCount++;
     };
     return {
       call: async (call, ...options) => {
         const { run, messageId, retried } = call.request;
-        const delivery = `${run.key} ${messageId} ${retried}`;
-        checkIsAllowed();
+        const deliveryKey = `${run.key} ${messageId} ${retried}`;
+        countIfForbidden();
         const outcome = await caller.call(call, ...options);
         // A worker that requests the journal has executed nothing, and receives the same attempt again.
         const isCounted = outcome.kind !== 'reply' || outcome.reply.kind !== 'journal-needed';
-        if (isCounted) this.deliveries.set(delivery, (this.deliveries.get(delivery) ?? 0) + 1);
+        if (isCounted) this.deliveryCounts.set(deliveryKey, (this.deliveryCounts.get(deliveryKey) ?? 0) + 1);
         return outcome;
       },
       send: (message, ...options) => {
         // Messages without an id, such as calls, may be sent twice.
-        checkIsAllowed();
+        countIfForbidden();
         return caller.send(message, ...options);
       },
       close: () => caller.close(),
@@ -34,7 +34,7 @@ export class DeliveryLedger {
 
   /** Number of attempts that were delivered more than once. */
   get repeatedCount(): number {
-    return [...this.deliveries.values()].filter((count) => count > 1).length;
+    return [...this.deliveryCounts.values()].filter((count) => count > 1).length;
   }
 
   check(): void {

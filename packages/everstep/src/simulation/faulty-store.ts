@@ -23,20 +23,20 @@ export class StoreOutages {
   private readonly clock: Pick<Clock, 'now'>;
   private readonly random: SeededRandom;
   private readonly faults: StoreFaults;
-  private readonly onStart: () => void;
-  private endsAt = Number.NEGATIVE_INFINITY;
+  private readonly onOutage: () => void;
+  private outageEndsAt = Number.NEGATIVE_INFINITY;
 
-  /** Creates the outages. `onStart` is called for each of them. */
-  constructor(clock: Pick<Clock, 'now'>, random: SeededRandom, faults: StoreFaults, onStart: () => void) {
+  /** Creates the outages. `onOutage` is called when one of them starts. */
+  constructor(clock: Pick<Clock, 'now'>, random: SeededRandom, faults: StoreFaults, onOutage: () => void) {
     this.clock = clock;
     this.random = random;
     this.faults = faults;
-    this.onStart = onStart;
+    this.onOutage = onOutage;
   }
 
-  /** Whether the store rejects writes and has rejected one, so that the server knows. */
+  /** Whether the store currently rejects writes. An outage starts with a rejected write, so the server knows about it. */
   get isNoticed(): boolean {
-    return this.clock.now() < this.endsAt;
+    return this.clock.now() < this.outageEndsAt;
   }
 
   /** Throws if a write is rejected. */
@@ -44,8 +44,8 @@ export class StoreOutages {
     const { outage } = this.faults;
     if (!outage) return;
     if (canStart && !this.isNoticed && this.random.chance(outage.chance)) {
-      this.onStart();
-      this.endsAt = this.clock.now() + this.random.below(outage.longestMs);
+      this.onOutage();
+      this.outageEndsAt = this.clock.now() + this.random.below(outage.longestMs);
     }
     if (this.isNoticed) throw new StoreRefusesWritesError('simulated');
   }

@@ -34,9 +34,9 @@ export async function simulate(
   const simulation = new Simulation(seed, faults, store, (startedStore, base) =>
     startApp(startedStore, history, { base, checkpointSteps }),
   );
-  const plan = new SeededRandom(seed ^ 0x5eed);
+  const orderRandom = new SeededRandom(seed ^ 0x5eed);
   for (let i = 0; i < orders; i++) {
-    simulation.order(workflows[plan.below(workflows.length)] ?? assert.fail(), plan.below(withinMs));
+    simulation.order(workflows[orderRandom.below(workflows.length)] ?? assert.fail(), orderRandom.below(withinMs));
   }
   await simulation.run(() => simulation.isAtRest());
   await simulation.fork(3);
@@ -51,24 +51,24 @@ export async function simulate(
   return simulation;
 }
 
-const only = process.env.SIMULATION_SEED;
-const count = Number(process.env.SIMULATION_SEEDS ?? 9);
+const onlySeed = process.env.SIMULATION_SEED;
+const seedCount = Number(process.env.SIMULATION_SEEDS ?? 9);
 
 /** Runs the simulations of the seeds that the environment selects. */
 export async function simulateSeeds(context: TestContext, faults: SimulationFaults, plan: Plan): Promise<void> {
-  const simulations = Math.ceil(count * plan.share);
-  const seeds = only === undefined ? Array.from({ length: simulations }, (_, i) => i + 1) : [Number(only)];
-  const sums = { crashes: 0, recoveries: 0, forks: 0, outages: 0, cuts: 0 };
+  const simulationCount = Math.ceil(seedCount * plan.share);
+  const seeds = onlySeed === undefined ? Array.from({ length: simulationCount }, (_, i) => i + 1) : [Number(onlySeed)];
+  const totals = { crashes: 0, recoveries: 0, forks: 0, outages: 0, cuts: 0 };
   for (const seed of seeds) {
     try {
       const simulation = await simulate(seed, faults, plan);
-      for (const name of ['crashes', 'recoveries', 'forks', 'outages', 'cuts'] as const) sums[name] += simulation[name];
+      for (const name of ['crashes', 'recoveries', 'forks', 'outages', 'cuts'] as const) totals[name] += simulation[name];
       if (faults.attemptsOnce) assert.equal(simulation.deliveries.repeatedCount, 0, 'no attempt is delivered twice');
     } catch (error) {
       throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
     }
   }
-  const { crashes, recoveries, forks, outages, cuts } = sums;
+  const { crashes, recoveries, forks, outages, cuts } = totals;
   context.diagnostic(
     `${seeds.length} seeds, ${crashes} crashes, ${cuts} cut connections, ${recoveries} dead letters recovered, ${forks} forks, ${outages} outages`,
   );

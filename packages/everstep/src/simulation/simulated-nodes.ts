@@ -41,11 +41,11 @@ export class SharedStore {
     return this.versions.get(runKey) ?? 0;
   }
 
-  /** Serializes reads and writes, so that a state is read with its version and written on it. */
+  /** Serializes reads and writes, so that a run is always read together with its version. */
   private inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.latestWork.then(work);
-    this.latestWork = result.catch(() => {});
-    return result;
+    const outcome = this.latestWork.then(work);
+    this.latestWork = outcome.catch(() => {});
+    return outcome;
   }
 
   private async commit(store: Store, units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {
@@ -121,27 +121,27 @@ export class SimulatedNode implements Cluster {
         return results;
       },
       dueTasks: async (query) => {
-        const due = await store.dueTasks(query);
-        return due.filter((task) => claims.get(claimKeyOf(task.runKey, task))?.nodeId === this.nodeId);
+        const dueTasks = await store.dueTasks(query);
+        return dueTasks.filter((task) => claims.get(claimKeyOf(task.runKey, task))?.nodeId === this.nodeId);
       },
     };
   }
 
   async claimDue(query: ClaimQuery): Promise<readonly DueTask[]> {
-    const due = await this.options.shared.store.dueTasks({ ...query, after: null });
+    const dueTasks = await this.options.shared.store.dueTasks({ ...query, after: null });
     if (this.options.isDead()) return [];
-    return due
+    return dueTasks
       .filter((task) => this.claim(task))
       .map((task) => ({ ...task, runVersion: this.options.shared.versionOf(task.runKey) }));
   }
 
   private claim(task: DueTask): boolean {
     const { claims, clock, random, nodeId, faults } = this.options;
-    const id = claimKeyOf(task.runKey, task);
-    const current = claims.get(id);
-    const isOwn = current?.nodeId === nodeId;
-    if (current && clock.now() - current.at < faults.claimMs && (isOwn || !random.chance(faults.steal))) return false;
-    claims.set(id, { nodeId, at: clock.now() });
+    const claimKey = claimKeyOf(task.runKey, task);
+    const currentClaim = claims.get(claimKey);
+    const isOwn = currentClaim?.nodeId === nodeId;
+    if (currentClaim && clock.now() - currentClaim.at < faults.claimMs && (isOwn || !random.chance(faults.steal))) return false;
+    claims.set(claimKey, { nodeId, at: clock.now() });
     return true;
   }
 

@@ -41,7 +41,7 @@ export interface SimulationFaults {
   readonly nodes?: NodeFaults;
   /** Faults of connections, if the workers connect to the server. Absent if the server calls the app over HTTP. */
   readonly connections?: ConnectionFaults;
-  /** Whether the faults give no reason to deliver an attempt twice. */
+  /** True if none of the faults can cause an attempt to be delivered twice. */
   readonly attemptsOnce?: true;
 }
 
@@ -83,36 +83,36 @@ export class Simulation {
   outages = 0;
   readonly deliveries = new DeliveryLedger();
   /** Number of reported notifications of a waiting run, by run key. */
-  private readonly notifications = new Map<string, number>();
+  private readonly notificationCounts = new Map<string, number>();
   /** Number of notifications whose outcome no client received. */
-  private lostOutcomes = 0;
+  private lostOutcomeCount = 0;
   /** Number of dead letters that were recovered. */
   recoveries = 0;
   forks = 0;
   private faults: SimulationFaults;
   private readonly store: Store;
-  private readonly ledger = new MessageLedger();
+  private readonly messageLedger = new MessageLedger();
   private readonly startApp: () => App;
   private readonly orders: Order[] = [];
   private readonly lives: Life[];
   private callers: FaultyCaller[] = [];
-  private nodes = 0;
+  private nodeCount = 0;
   private readonly shared: SharedByNodes | null;
   /** URL of the workflows without their names. */
-  private readonly base: string;
+  private readonly baseUrl: string;
   private readonly network: FrameNetwork | null;
   private readonly connectedApp: ConnectedApp | null;
 
-  constructor(seed: number, faults: SimulationFaults, store: Store, startApp: (store: Store, base: string) => App) {
+  constructor(seed: number, faults: SimulationFaults, store: Store, startApp: (store: Store, baseUrl: string) => App) {
     this.random = new SeededRandom(seed);
     this.faults = faults;
-    this.base = faults.connections ? 'worker://app/' : 'http://app/';
+    this.baseUrl = faults.connections ? 'worker://app/' : 'http://app/';
     this.network = faults.connections ? new FrameNetwork(this.clock, this.random, faults.connections) : null;
-    this.startApp = () => startApp(store, this.base);
+    this.startApp = () => startApp(store, this.baseUrl);
     this.shared = faults.nodes
       ? { shared: new SharedStore(store), claims: new Map(), faults: faults.nodes, app: { current: this.startApp() } }
       : null;
-    this.store = this.ledger.watch(this.shared?.shared.store ?? store);
+    this.store = this.messageLedger.watch(this.shared?.shared.store ?? store);
     this.lives = Array.from({ length: faults.nodes?.count ?? 1 }, () => this.startLife());
     this.connectedApp = this.network && this.connect(this.network);
   }
@@ -143,7 +143,7 @@ export class Simulation {
     this.callers.push(caller);
     return startLife({
       ...{ instanceId: INSTANCE, clock, random, store, caller, faults: faults.store, deliveries: this.deliveries },
-      nodeOf: (isDead) => shared && new SimulatedNode({ ...shared, nodeId: `n_${++this.nodes}`, clock, random, isDead }),
+      nodeOf: (isDead) => shared && new SimulatedNode({ ...shared, nodeId: `n_${++this.nodeCount}`, clock, random, isDead }),
       onOutage: () => this.outages++,
       acceptsWorkers: this.network !== null,
     });
@@ -192,7 +192,7 @@ export class Simulation {
         .trigger({
           instanceId: INSTANCE,
           dialect: 'native',
-          workflowUrl: `${this.base}${workflow}`,
+          workflowUrl: `${this.baseUrl}${workflow}`,
           payload: {
             body: new TextEncoder().encode(JSON.stringify({ seed: order.seed })),
             contentType: 'application/json',
@@ -236,16 +236,16 @@ export class Simulation {
       (outcome) => {
         if (outcome.kind !== 'notified') return;
         for (const { waiter } of outcome.notified)
-          this.notifications.set(waiter.runKey, (this.notifications.get(waiter.runKey) ?? 0) + 1);
+          this.notificationCounts.set(waiter.runKey, (this.notificationCounts.get(waiter.runKey) ?? 0) + 1);
       },
       () => {
-        this.lostOutcomes++;
+        this.lostOutcomeCount++;
       },
     );
   }
 
   /**
-   * Sends an event to a run by id, less and less often, until the run has succeeded. A recovered run needs the event
+   * Sends an event to a run by id, at growing intervals, until the run has succeeded. A recovered run needs the event
    * again.
    */
   private sendLetter(order: Order, delayMs = 20_000): void {
@@ -262,7 +262,7 @@ export class Simulation {
     send().catch(() => {});
   }
 
-  /** Returns the last run of this order, through resumes and restarts. */
+  /** Returns the last run of this order, after all resumes and restarts. */
   private async currentRun(orderId: string): Promise<RunRecord | null> {
     let record = await this.store.findRun({ instanceId: INSTANCE, workflowRunId: orderId });
     while (record?.became) record = await this.store.findRun({ runKey: record.became.runKey });
@@ -275,16 +275,16 @@ export class Simulation {
    */
   private async checkWaits(runs: readonly RunRecord[]): Promise<void> {
     for (const run of runs) {
-      if (run.origin !== null || run.workflowUrl !== `${this.base}approval`) continue;
+      if (run.origin !== null || run.workflowUrl !== `${this.baseUrl}approval`) continue;
       const steps = await this.store.loadJournal({ runKey: run.key, from: 0 });
-      const notifications = this.notifications.get(run.key) ?? 0;
+      const notificationCount = this.notificationCounts.get(run.key) ?? 0;
       const wait = steps.find(({ type }) => type === 'Wait');
       const hasTimedOut = wait === undefined || JSON.parse(wait.out ?? '{}').timeout;
-      assert.ok(notifications <= 1, `${run.workflowRunId} was notified ${notifications} times`);
-      if (hasTimedOut) assert.equal(notifications, 0, `${run.workflowRunId} timed out, but was notified`);
+      assert.ok(notificationCount <= 1, `${run.workflowRunId} was notified ${notificationCount} times`);
+      if (hasTimedOut) assert.equal(notificationCount, 0, `${run.workflowRunId} timed out, but was notified`);
       else
         assert.ok(
-          notifications === 1 || this.lostOutcomes > 0 || this.crashes > 0,
+          notificationCount === 1 || this.lostOutcomeCount > 0 || this.crashes > 0,
           `${run.workflowRunId} was notified by no client`,
         );
     }
@@ -356,11 +356,11 @@ export class Simulation {
     for (const index of this.lives.keys()) this.replace(index);
     await this.run(() => this.isAtRest());
     for (;;) {
-      const letters = await this.deadLetters();
-      if (letters.length === 0) return;
-      for (const letter of letters) {
+      const deadLetters = await this.deadLetters();
+      if (deadLetters.length === 0) return;
+      for (const deadLetter of deadLetters) {
         const kind = this.random.chance(0.5) ? 'resume' : 'restart';
-        const command = { kind, instanceId: INSTANCE, dlqIds: [letter.dlqId], whenMissing: 'fail', overrides: {} } as const;
+        const command = { kind, instanceId: INSTANCE, dlqIds: [deadLetter.dlqId], whenMissing: 'fail', overrides: {} } as const;
         // Of two concurrent callers, one creates a run and the other finds no entry.
         const outcomes: string[] = [];
         for (let i = 0; i < 2; i++)
@@ -376,14 +376,14 @@ export class Simulation {
   /** Forks runs, whatever their outcome, each from a random step. Every fork must reach the result of its workflow. */
   async fork(count: number): Promise<void> {
     // Forks receive no events, so the workflow that waits for one by id is excluded.
-    const runs = (await this.runs()).filter(({ workflowUrl }) => workflowUrl !== `${this.base}letter`);
+    const runs = (await this.runs()).filter(({ workflowUrl }) => workflowUrl !== `${this.baseUrl}letter`);
     for (let i = 0; i < count && runs.length > 0; i++) {
       const { key: runKey } = runs[this.random.below(runs.length)] ?? assert.fail();
       const steps = await this.store.loadJournal({ runKey, from: 0 });
       const fromStep = 1 + this.random.below(steps.length + 1);
-      const fork = { input: null, results: [], workflowRunId: null, note: null, by: { actor: 'a client', address: '' } };
+      const forkOptions = { input: null, results: [], workflowRunId: null, note: null, by: { actor: 'a client', address: '' } };
       // The response may be lost.
-      this.life.runtime.runs.fork({ runKey, fromStep, ...fork }).catch(() => {});
+      this.life.runtime.runs.fork({ runKey, fromStep, ...forkOptions }).catch(() => {});
     }
     await this.run(() => this.isAtRest());
   }
@@ -425,7 +425,7 @@ export class Simulation {
     await this.checkWaits(runs);
     await this.checkInvocations(runs);
     await this.checkForks(runs);
-    await this.ledger.check(this.store, INSTANCE);
+    await this.messageLedger.check(this.store, INSTANCE);
     for (const order of this.orders) {
       const ownRuns = runs.filter((run) => run.workflowRunId === order.id);
       // An id is free again after its run has ended. A client that lost the response and retries may start another

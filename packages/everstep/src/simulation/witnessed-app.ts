@@ -24,40 +24,40 @@ export function startApp(store: Store, history: StepHistory, { base, checkpointS
       name,
       createEndpoint<{ seed: number }, unknown>(
         async (ctx) => {
-          let recordedBefore = 0;
+          let earlierStepCount = 0;
           const witness = history.witness(`${ctx.runId}@${ctx.runCreatedAt}`);
           const result = await workflow({
             payload: ctx.payload,
             run: async (stepName, step) => {
-              const take = (action: () => Promise<WitnessedStep<number>>) => ctx.run(stepName, action);
-              const value = await witness.run(stepName, take, async () => {
+              const requestStep = (action: () => Promise<WitnessedStep<number>>) => ctx.run(stepName, action);
+              const value = await witness.run(stepName, requestStep, async () => {
                 const run = await store.findRun({
                   instanceId: 'qi_simulated',
                   workflowRunId: ctx.runId,
                   createdAt: ctx.runCreatedAt,
                 });
                 const journal = await store.loadJournal({ runKey: run?.key ?? '', from: 0 });
-                const certainCount = recordedBefore - (checkpointSteps - 1);
-                assert.ok(journal.length >= certainCount, 'a step started before the results that it depends on were recorded');
+                const minStepCount = earlierStepCount - (checkpointSteps - 1);
+                assert.ok(journal.length >= minStepCount, 'a step started before the results that it depends on were recorded');
                 return step();
               });
-              recordedBefore++;
+              earlierStepCount++;
               return value;
             },
             sleep: async (stepName, seconds) => {
               await ctx.sleep(stepName, seconds);
-              recordedBefore++;
+              earlierStepCount++;
             },
             waitForEvent: async (stepName, eventId, seconds) => {
               const outcome = await ctx.waitForEvent<number>(stepName, eventId, { timeout: seconds });
-              recordedBefore++;
+              earlierStepCount++;
               witness.saw(stepName, outcome);
               return outcome.timeout ? null : outcome.eventData;
             },
             call: async (stepName, value) => {
               const url = `http://api/${value}`;
               const response = await ctx.call<number>(stepName, { url, retries: 100, retryDelay: '1000' });
-              recordedBefore++;
+              earlierStepCount++;
               witness.saw(stepName, response.body);
               return response.body;
             },
@@ -66,7 +66,7 @@ export function startApp(store: Store, history: StepHistory, { base, checkpointS
                 workflowUrl: `${base}${workflowName}`,
                 payload: ctx.payload,
               });
-              recordedBefore++;
+              earlierStepCount++;
               witness.saw(stepName, child.workflowRunId);
               return child.state === 'succeeded' ? child.body.result : null;
             },

@@ -17,28 +17,28 @@ export interface ListeningAddresses {
 
 export class Addresses {
   private readonly config: Config;
-  private current: ListeningAddresses;
+  private currentAddresses: ListeningAddresses;
 
   constructor(config: Config) {
     this.config = config;
-    this.current = { url: localUrl(config, config.host, config.port), managementUrl: '', listeners: [] };
+    this.currentAddresses = { url: localUrl(config, config.host, config.port), managementUrl: '', listeners: [] };
   }
 
   /** Called when the server listens. */
-  set(current: ListeningAddresses): void {
-    this.current = current;
+  set(addresses: ListeningAddresses): void {
+    this.currentAddresses = addresses;
   }
 
   get listeners(): readonly OwnListener[] {
-    return this.current.listeners;
+    return this.currentAddresses.listeners;
   }
 
   /** URL at which endpoints and clients reach the runtime API. */
   get publicUrl(): string {
-    return this.config.publicUrl ?? this.current.url;
+    return this.config.publicUrl ?? this.currentAddresses.url;
   }
   /** URL at which users reach the dashboard. */
   get dashboardUrl(): string {
-    return this.config.publicUrl ?? this.current.managementUrl;
+    return this.config.publicUrl ?? this.currentAddresses.managementUrl;
   }
 }

@@ -47,13 +47,13 @@ export async function createApiDependencies(
   addresses: Addresses,
   ownDependencies: OwnDependencies,
 ): Promise<HttpApiDependencies> {
-  const knownLimits = connectionLimits();
+  const processLimits = connectionLimits();
   return {
     ...ownDependencies,
     ...{ store, slices, log, logLevel, observer, version: SERVER_VERSION, reads: new ReadBudget() },
     refusalDelays: new RefusalDelays(LOOP_TIME, elapsedMs),
     publicUrl: () => addresses.publicUrl,
-    ...(knownLimits ? { connectionLimits: knownLimits } : {}),
+    ...(processLimits ? { connectionLimits: processLimits } : {}),
     workers: { pools, clock: steadyClock, replies, ...(clusterWorkers ? { cluster: clusterWorkers } : {}) },
     ...(metrics && config.metricsToken !== null ? { metrics: { token: config.metricsToken, page: metrics.page } } : {}),
     hasLease: () => cluster?.canStartWork ?? true,

@@ -79,13 +79,13 @@ export async function openFoundation(prepared: PreparedStart, options: Foundatio
   }
 
   /**
-   * Creates the clocks. `clock` is for decisions. `steadyClock` is never virtual. `upkeepClock` is for work for which a virtual
-   * clock does not wait.
+   * Creates the clocks. `clock` is for decisions. `steadyClock` is never virtual. `upkeepClock` is for work that a virtual
+   * clock does not wait for.
    */
   async function openClocks(store: Store) {
-    // Nodes use the time of their database, whatever the clocks of their machines say.
-    const wall = cluster ? { wall: () => cluster.now() } : {};
-    const steadyClock = createSystemClock({ notBefore: await store.latestTime(), ...wall });
+    // Nodes use the time of their database instead of the clocks of their machines.
+    const wallOption = cluster ? { wall: () => cluster.now() } : {};
+    const steadyClock = createSystemClock({ notBefore: await store.latestTime(), ...wallOption });
     const virtualClock = config.virtualClock
       ? createVirtualClock({
           base: steadyClock,

@@ -20,14 +20,17 @@ import type { Foundation } from './foundation.js';
 
 export type Outgoing = ReturnType<typeof openOutgoing>;
 
-/** Creates the senders of requests and messages. `ownListeners` returns the addresses of this server, which `serve` refuses to call. */
+/**
+ * Creates the senders of requests and messages. `ownListeners` returns the addresses of this server. In the mode `serve`, they are
+ * never called.
+ */
 export function openOutgoing(
-  base: Foundation,
+  foundation: Foundation,
   { authority }: AccountParts,
   { owners }: Limits,
   ownListeners: () => readonly OwnListener[],
 ) {
-  const { config, closers, log, tracing, random, steadyClock, cluster } = base;
+  const { config, closers, log, tracing, random, steadyClock, cluster } = foundation;
   const slices = new WorkSlices(owners, LOOP_TIME);
   const addressPolicyOf = createAddressPolicies({
     allowLoopback: config.allowLoopback,

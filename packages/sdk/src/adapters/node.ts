@@ -17,18 +17,18 @@ export const endpointOf = (handler: WorkflowHandler | Endpoint): Endpoint => ('e
 export function readBody(request: IncomingMessage): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
-    let size = 0;
+    let receivedBytes = 0;
     request.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      if (size <= MAX_BODY_BYTES) chunks.push(chunk);
+      receivedBytes += chunk.length;
+      if (receivedBytes <= MAX_BODY_BYTES) chunks.push(chunk);
       else {
         chunks.length = 0;
         reject(new RangeError(`the request body is larger than ${MAX_BODY_BYTES} bytes`));
       }
     });
     request.on('end', () => {
-      const [first] = chunks;
-      resolve(first && chunks.length === 1 ? first : Buffer.concat(chunks));
+      const [firstChunk] = chunks;
+      resolve(firstChunk && chunks.length === 1 ? firstChunk : Buffer.concat(chunks));
     });
     request.on('error', reject);
     request.on('close', () => reject(new Error('the request was aborted')));

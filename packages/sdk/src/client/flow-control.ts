@@ -92,7 +92,7 @@ export class FlowControl {
   }
 }
 
-/** A destination: scheme, host and port. They can be given as part of a longer URL. */
+/** A destination: scheme, host and port, as an origin or as part of a longer URL. */
 export type DestinationName =
   | { readonly origin: string; readonly url?: undefined }
   | { readonly url: string; readonly origin?: undefined };

@@ -25,8 +25,8 @@ export class Live {
   }
 
   /**
-   * Yields changes of the queue instance as they happen, at most four per second. Ends when the server ends the
-   * stream, which it does when it stops. In that case, call it again and reload everything once, because changes in
+   * Yields changes of the queue instance as they happen, at most four per second. Ends when the server ends the stream, for
+   * example because the server stops. In that case, call this method again and reload everything once, because changes in
    * between are not reported. Ends without an error when `signal` aborts.
    *
    * @throws {EverstepError} If the request is rejected or the connection breaks.

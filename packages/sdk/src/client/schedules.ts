@@ -62,8 +62,8 @@ export class Schedules {
   /** Changes the times, the payload, the retries or the labels of the schedule. Fields that are absent keep their value. */
   change(scheduleId: string, change: ScheduleChange): Promise<ScheduleEntry> {
     const { body } = change;
-    const sealed = body ? { ...change, body: sealText(this.encryption, body) } : change;
-    return this.call(jsonCall('PATCH', pathOf(scheduleId), sealed));
+    const sealedChange = body ? { ...change, body: sealText(this.encryption, body) } : change;
+    return this.call(jsonCall('PATCH', pathOf(scheduleId), sealedChange));
   }
 
   /** Pauses the schedule: it starts nothing until it is resumed. */

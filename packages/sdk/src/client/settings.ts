@@ -129,9 +129,9 @@ export interface TriggerContent {
  */
 export function triggerContent(options: TriggerOptions, cipher?: PayloadCipher): TriggerContent {
   const headers = triggerHeaders(options);
-  const plain = isRaw(options.body) ? options.body : JSON.stringify(options.body);
-  const body = sealContent(cipher, plain);
-  if (body !== plain && options.contentBasedDeduplication)
+  const plainBody = isRawBody(options.body) ? options.body : JSON.stringify(options.body);
+  const body = sealContent(cipher, plainBody);
+  if (body !== plainBody && options.contentBasedDeduplication)
     throw new TypeError('contentBasedDeduplication cannot detect duplicates of encrypted payloads; set deduplicationId instead');
   return body === undefined ? { headers } : { headers, body };
 }
@@ -148,10 +148,10 @@ function triggerHeaders(options: TriggerOptions): Headers {
   set('Content-Based-Deduplication', contentBasedDeduplication);
   set('Redact-Fields', commaList(redact, 'a redacted field'));
   for (const [name, value] of Object.entries(options.headers ?? {})) set(`Forward-${name}`, value);
-  const contentType = options.contentType ?? (isRaw(options.body) ? undefined : 'application/json');
+  const contentType = options.contentType ?? (isRawBody(options.body) ? undefined : 'application/json');
   if (contentType !== undefined) headers['Content-Type'] = contentType;
   return headers;
 }
 
-const isRaw = (body: unknown): body is undefined | string | Uint8Array =>
+const isRawBody = (body: unknown): body is undefined | string | Uint8Array =>
   body === undefined || typeof body === 'string' || body instanceof Uint8Array;

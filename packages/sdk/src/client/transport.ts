@@ -50,16 +50,16 @@ export function asLists<Options extends object>(query: Options, names: readonly 
 
 /** Formats query parameters, including the leading `?`; empty if there are none. */
 export function queryText(query: object | undefined): string {
-  const parts: string[] = [];
+  const parameters: string[] = [];
   for (const [name, value] of Object.entries(query ?? {})) {
     for (const item of valuesOf(value)) {
       if (item === undefined) continue;
-      parts.push(`${encodeURIComponent(name)}=${encodeURIComponent(item instanceof Date ? item.getTime() : String(item))}`);
+      parameters.push(`${encodeURIComponent(name)}=${encodeURIComponent(item instanceof Date ? item.getTime() : String(item))}`);
     }
     // An empty list must not become a missing filter.
-    if (Array.isArray(value) && value.length === 0) parts.push(`${encodeURIComponent(name)}=`);
+    if (Array.isArray(value) && value.length === 0) parameters.push(`${encodeURIComponent(name)}=`);
   }
-  return parts.length > 0 ? `?${parts.join('&')}` : '';
+  return parameters.length > 0 ? `?${parameters.join('&')}` : '';
 }
 
 /** Encodes a header value as UTF-8, because fetch treats headers as bytes. */
@@ -96,7 +96,7 @@ async function errorOf(response: Response): Promise<EverstepError> {
   });
 }
 
-async function* textOf(options: TransportOptions, body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {
+async function* textChunks(options: TransportOptions, body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   try {
@@ -139,7 +139,7 @@ export async function openStream(options: TransportOptions, call: Call): Promise
     throw unreachableError(options, error);
   }
   if (!response.ok || response.body === null) throw await errorOf(response);
-  return textOf(options, response.body);
+  return textChunks(options, response.body);
 }
 
 interface TextResponse {

@@ -27,7 +27,7 @@ export interface PayloadCipher {
   readonly requireEncrypted?: boolean;
 }
 
-/** The encryption option of everything that produces or consumes values. */
+/** The encryption option that `serve`, `connect` and `Client` have in common. */
 export interface EncryptionOptions {
   /**
    * Encrypts payloads, results of `run` steps, event data and results of runs, so that the server cannot read them.
@@ -38,15 +38,15 @@ export interface EncryptionOptions {
 
 type Cipher = PayloadCipher | undefined;
 
-const PROPERTY = '$encrypted';
+const ENVELOPE_PROPERTY = '$encrypted';
 const ENVELOPE_START = /^\s*\{\s*"\$encrypted"\s*:/;
 /** First character of a decrypted text that contains bytes in base64. A text that starts with it is encrypted as bytes. */
 const BYTES_MARK = '\u0000';
 
 /** Returns the content of an envelope; null for any other value. */
 function contentOf(value: unknown): string | null {
-  if (typeof value !== 'object' || value === null || !(PROPERTY in value)) return null;
-  const content = value[PROPERTY];
+  if (typeof value !== 'object' || value === null || !(ENVELOPE_PROPERTY in value)) return null;
+  const content = value[ENVELOPE_PROPERTY];
   return typeof content === 'string' && Object.keys(value).length === 1 ? content : null;
 }
 
@@ -82,11 +82,11 @@ const canEncrypt = (cipher: Cipher): cipher is PayloadCipher => cipher !== undef
 
 /** Returns the text of an envelope that contains the encrypted text, or the text itself without encryption. */
 export const sealText = (cipher: Cipher, text: string): string =>
-  canEncrypt(cipher) ? JSON.stringify({ [PROPERTY]: cipher.encrypt(text) }) : text;
+  canEncrypt(cipher) ? JSON.stringify({ [ENVELOPE_PROPERTY]: cipher.encrypt(text) }) : text;
 
 /** Returns an envelope that contains the encrypted JSON value, or the value itself without encryption. */
 export function sealValue(cipher: Cipher, value: unknown): unknown {
-  return canEncrypt(cipher) && value !== undefined ? { [PROPERTY]: cipher.encrypt(JSON.stringify(value)) } : value;
+  return canEncrypt(cipher) && value !== undefined ? { [ENVELOPE_PROPERTY]: cipher.encrypt(JSON.stringify(value)) } : value;
 }
 
 /** Encrypts a body that is not empty. Its content type stays the same. */
@@ -152,7 +152,7 @@ export function decryptAll(cipher: PayloadCipher, value: unknown, onFailure: (er
     return Object.fromEntries(Object.entries(node).map(([name, inner]) => [name, visit(inner)]));
   };
   const visitText = (text: string): string => {
-    if (!text.includes(PROPERTY)) return text;
+    if (!text.includes(ENVELOPE_PROPERTY)) return text;
     const content = contentOfText(text);
     if (content !== null) return openOrKeep(content, text, (plain) => bodyOf(plain).data);
     let inner: unknown;

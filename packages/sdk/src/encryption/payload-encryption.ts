@@ -23,18 +23,18 @@ export interface PayloadEncryptionOptions {
 }
 
 const VERSION = 'v1';
-const ENCRYPTED = /^v1\.([0-9a-f]{12})\.([\w-]*)$/;
-const KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
+const ENCRYPTED_VALUE = /^v1\.([0-9a-f]{12})\.([\w-]*)$/;
+const KEY_TEXT = /^[A-Za-z0-9+/_-]{43}=?$/;
 
 function readKeys(keys: PayloadEncryptionOptions['keys']): readonly [PayloadKey, ...PayloadKey[]] {
-  const texts =
+  const keyTexts =
     keys === undefined || typeof keys === 'string'
       ? requireOption(keys, 'keys', 'EVERSTEP_PAYLOAD_KEYS')
           .split(/[\s,]+/)
           .filter(Boolean)
       : keys;
-  const [firstKey, ...otherKeys] = texts.map((text, index) => {
-    const key = KEY.test(text) ? Buffer.from(text, 'base64') : null;
+  const [firstKey, ...otherKeys] = keyTexts.map((text, index) => {
+    const key = KEY_TEXT.test(text) ? Buffer.from(text, 'base64') : null;
     if (key?.length === 32) return new PayloadKey(key);
     throw new RangeError(`payload key ${index + 1} must be 32 bytes in Base64, for example from: openssl rand -base64 32`);
   });
@@ -56,17 +56,17 @@ function readKeys(keys: PayloadEncryptionOptions['keys']): readonly [PayloadKey,
 export function payloadEncryption(options: PayloadEncryptionOptions = {}): PayloadCipher {
   const { decryptOnly = false, requireEncrypted = false } = options;
   const keys = readKeys(options.keys);
-  const byId = new Map(keys.map((key) => [key.id, key]));
+  const keysById = new Map(keys.map((key) => [key.id, key]));
   const [firstKey] = keys;
   return {
     decryptOnly,
     requireEncrypted,
     encrypt: (text) => `${VERSION}.${firstKey.id}.${firstKey.seal(text).toString('base64url')}`,
     decrypt(encrypted) {
-      const [, id, data = ''] = ENCRYPTED.exec(encrypted) ?? [];
+      const [, id, data = ''] = ENCRYPTED_VALUE.exec(encrypted) ?? [];
       if (id === undefined) throw new Error('it was encrypted by a newer version of @everstep/sdk, or by another cipher');
-      const key = byId.get(id);
-      if (!key) throw new Error(`the key ${id} is missing; the keys are ${[...byId.keys()].join(', ')}`);
+      const key = keysById.get(id);
+      if (!key) throw new Error(`the key ${id} is missing; the keys are ${[...keysById.keys()].join(', ')}`);
       try {
         return key.open(Buffer.from(data, 'base64url'));
       } catch {

@@ -4,7 +4,7 @@
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 
-/** Authenticated with every value, so that a value of another program with the same key is not accepted. */
+/** Authenticated with every value, so that a value that another program encrypted with the same key is rejected. */
 const PURPOSE = Buffer.from('payload-encryption/v1');
 const KEY_ID_CONTEXT = 'payload-encryption/key-id';
 const KEY_ID_BYTES = 6;
@@ -21,13 +21,13 @@ function encryptBlocks(key: Buffer, blocks: Buffer): Buffer {
 
 /** Returns the subkey K1 of AES-CMAC: the encrypted zero block, doubled. */
 function subkeyOf(key: Buffer): Buffer {
-  const zero = encryptBlocks(key, Buffer.alloc(BLOCK_BYTES));
-  const doubled = Buffer.from(zero.map((byte, index) => (byte << 1) | ((zero[index + 1] ?? 0) >> 7)));
-  if ((zero[0] ?? 0) & 0x80) doubled[BLOCK_BYTES - 1] = (doubled[BLOCK_BYTES - 1] ?? 0) ^ 0x87;
+  const encryptedZero = encryptBlocks(key, Buffer.alloc(BLOCK_BYTES));
+  const doubled = Buffer.from(encryptedZero.map((byte, index) => (byte << 1) | ((encryptedZero[index + 1] ?? 0) >> 7)));
+  if ((encryptedZero[0] ?? 0) & 0x80) doubled[BLOCK_BYTES - 1] = (doubled[BLOCK_BYTES - 1] ?? 0) ^ 0x87;
   return doubled;
 }
 
-/** One key, as XAES-256-GCM uses it. */
+/** A key of XAES-256-GCM. */
 export class PayloadKey {
   /** Identifies the key and reveals nothing about it. */
   readonly id: string;

@@ -8,7 +8,7 @@ import { Execution } from './execution.js';
 
 type StepIdentity = Pick<JournalEntry, 'stepId' | 'name' | 'type'>;
 
-const reply = (outcome: CheckReply['outcome'], message: string, stepId?: number): CheckReply => ({
+const createReply = (outcome: CheckReply['outcome'], message: string, stepId?: number): CheckReply => ({
   protocol: PROTOCOL_VERSION,
   kind: 'checked',
   outcome,
@@ -41,7 +41,7 @@ function differenceReply(
   const message =
     explanation ??
     `Step ${step.stepId} is ${state} as ${describeStep(step)}, but the workflow now ${error === null ? 'does not request it' : `fails before it requests it: ${error}`}.`;
-  return reply('differs', message, step.stepId);
+  return createReply('differs', message, step.stepId);
 }
 
 async function replay(execution: Execution, { journal, open }: CheckRequest, runCode: () => unknown): Promise<CheckReply> {
@@ -58,18 +58,21 @@ async function replay(execution: Execution, { journal, open }: CheckRequest, run
   if (nextEntry) return differenceReply(execution, nextEntry, 'recorded');
   for (const step of [...open].sort((a, b) => a.stepId - b.stepId)) {
     if (!(await execution.hasRequested(step.stepId))) return differenceReply(execution, step, 'planned');
-    const requested = execution.pending.get(step.stepId)?.plan;
-    if (requested?.name !== step.name || requested.type !== step.type) {
-      const behavior = requested ? `requests ${describeStep(requested)} at this position` : 'does not wait for it';
+    const requestedPlan = execution.pending.get(step.stepId)?.plan;
+    if (requestedPlan?.name !== step.name || requestedPlan.type !== step.type) {
+      const behavior = requestedPlan ? `requests ${describeStep(requestedPlan)} at this position` : 'does not wait for it';
       const message = `Step ${step.stepId} is planned as ${describeStep(step)}, but the workflow now ${behavior}.`;
       return differenceReply(execution, step, 'planned', message);
     }
   }
   const error = describeThrownError(execution);
   if (error !== null) {
-    return reply('fits', `The code matches the recorded steps, but fails after them, before it requests another step: ${error}`);
+    return createReply(
+      'fits',
+      `The code matches the recorded steps, but fails after them, before it requests another step: ${error}`,
+    );
   }
-  return reply('fits', 'The code requests every recorded step as before.');
+  return createReply('fits', 'The code requests every recorded step as before.');
 }
 
 /** Checks a journal against the current code. `runCode` runs the workflow function of an execution. Never rejects. */
@@ -78,12 +81,12 @@ export async function checkReplay(request: CheckRequest, runCode: (execution: Ex
   let timer: ReturnType<typeof setTimeout> | undefined;
   const timeout = new Promise<CheckReply>((resolve) => {
     const message = `The code did not reach its next step within ${request.limitMs} ms: it awaits something other than a step.`;
-    timer = setTimeout(() => resolve(reply('cannot-tell', message)), request.limitMs);
+    timer = setTimeout(() => resolve(createReply('cannot-tell', message)), request.limitMs);
   });
   try {
     return await Promise.race([replay(execution, request, () => runCode(execution)), timeout]);
   } catch (error) {
-    return reply('cannot-tell', `The check failed: ${describeError(error).message}`);
+    return createReply('cannot-tell', `The check failed: ${describeError(error).message}`);
   } finally {
     clearTimeout(timer);
     execution.drop();

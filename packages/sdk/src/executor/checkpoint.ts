@@ -8,8 +8,8 @@ import type { CheckpointLimits, PlannedStep, RunEnd, StepRequest, StepResult } f
 /** How many steps in a row are recorded together. */
 export interface CheckpointOptions {
   /**
-   * Maximum number of steps that are recorded together. A crash repeats at most that many. With 1, each step is recorded on its
-   * own.
+   * Maximum number of steps that are recorded together. A crash repeats at most that many. With 1, each step is recorded
+   * separately.
    */
   readonly maxSteps: number;
   /**
@@ -28,7 +28,7 @@ const DEFAULT_MAX_MS = 100;
 const now = () => performance.now();
 
 /**
- * Validates the options. Returns null if each step is recorded on its own.
+ * Validates the options. Returns null if each step is recorded separately.
  *
  * @throws {RangeError} If an option is invalid.
  */
@@ -42,7 +42,7 @@ export function checkpointOf(options: CheckpointOptions | undefined): Checkpoint
   return { maxSteps, maxMs, now };
 }
 
-/** Options of the handling of one request. */
+/** Options for handling one request. */
 export interface ExchangeOptions {
   /** Null or absent if the workflow has no hooks. */
   readonly hooks?: ExchangeHooks | null;
@@ -107,10 +107,10 @@ export class ExchangeResults {
     );
   }
 
-  /** Returns whether the planned steps or the result of the run fit into the reply. If not, the server asks for them again. */
+  /** Returns whether the planned steps or the result of the run fit into the reply. If not, the server requests them again. */
   hasRoomFor(planned: readonly PlannedStep[], end: RunEnd | undefined): boolean {
     if (this.done.length < 2) return true;
-    const result = end?.kind === 'finished' ? (end.result?.length ?? 0) : 0;
-    return result + JSON.stringify(planned).length <= this.limits.maxChars;
+    const resultLength = end?.kind === 'finished' ? (end.result?.length ?? 0) : 0;
+    return resultLength + JSON.stringify(planned).length <= this.limits.maxChars;
   }
 }

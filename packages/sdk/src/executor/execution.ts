@@ -63,7 +63,7 @@ const ENTRIES_PER_TURN = 500;
  */
 const LATE_REQUEST_MS = 1_000;
 
-const describe = (step: { readonly type: string; readonly name: string }) => `${step.type} ${JSON.stringify(step.name)}`;
+const describeStep = (step: { readonly type: string; readonly name: string }) => `${step.type} ${JSON.stringify(step.name)}`;
 
 const DETERMINISM_RULES =
   'Code before a recorded step must not change while runs are in progress, and must do the same on every replay ' +
@@ -96,7 +96,7 @@ export class Execution {
    */
   unconfirmedCount = 0;
   settlement: Settlement | null = null;
-  /** Set when the execution no longer represents its run. Work in progress on it ends without effect on others. */
+  /** True once the execution no longer represents its run. Its work in progress then has no effect on other executions. */
   isDropped = false;
   hasStarted = false;
   /** Digests of the journal by its length, up to the applied entries. */
@@ -141,13 +141,13 @@ export class Execution {
    */
   start(runCode: () => unknown): void {
     this.hasStarted = true;
-    let running: Promise<unknown>;
+    let codePromise: Promise<unknown>;
     try {
-      running = Promise.resolve(runCode());
+      codePromise = Promise.resolve(runCode());
     } catch (error) {
-      running = Promise.reject(error);
+      codePromise = Promise.reject(error);
     }
-    running.then(
+    codePromise.then(
       (result) => this.settle({ kind: 'finished', result }),
       (error: unknown) => this.settle({ kind: 'failed', error }),
     );
@@ -167,7 +167,7 @@ export class Execution {
       );
     }
     const plan = planAt(++this.requestedCount);
-    const result = new Promise<T>((resolve, reject) => {
+    const stepPromise = new Promise<T>((resolve, reject) => {
       this.pending.set(plan.stepId, {
         plan,
         ...(action ? { action } : {}),
@@ -176,9 +176,9 @@ export class Execution {
       });
       this.onActivity?.();
     });
-    // The code may await it later. Until then, an error of `read` must not count as unhandled.
-    if (read) result.catch(() => {});
-    return result;
+    // The code may await the promise later. Until then, an error of `read` must not count as unhandled.
+    if (read) stepPromise.catch(() => {});
+    return stepPromise;
   }
 
   /** Resolves when the code is quiet and either has ended or waits for steps. Also waits for awaits that are not steps. */
@@ -236,8 +236,9 @@ export class Execution {
     if (unconfirmedCount > 0 && appliedCount > length) return 'refuted';
     if (digest === undefined && from > appliedCount - unconfirmedCount) return 'behind';
     for (let index = from; index < Math.min(appliedCount, length); index++) {
-      const [before, entry] = [digests[index], entries[index - from]];
-      if (before === undefined || !entry || extendJournalDigest(before, entry) !== digests[index + 1]) return 'refuted';
+      const [digestBefore, entry] = [digests[index], entries[index - from]];
+      if (digestBefore === undefined || !entry || extendJournalDigest(digestBefore, entry) !== digests[index + 1])
+        return 'refuted';
     }
     this.unconfirmedCount = 0;
     return 'fits';
@@ -248,7 +249,7 @@ export class Execution {
    * requests a recorded step. `onReplayed` is called before the code receives each entry.
    *
    * @throws {JournalMismatchError} If the code requests other steps than the recorded ones.
-   * @throws {DecryptionError} If a result cannot be decrypted. The execution must not be used any more.
+   * @throws {DecryptionError} If a result cannot be decrypted. The execution must not be used afterward.
    */
   async apply(journal: StepRequest['journal'], onReplayed?: (entry: JournalEntry) => void): Promise<void> {
     while (this.appliedCount < journal.length) {
@@ -284,13 +285,13 @@ export class Execution {
       if (!step) {
         if (this.settlement?.kind === 'failed') return null;
         throw new JournalMismatchError(
-          `${this.whyNotRequested(entry.stepId, `is recorded as ${describe(entry)}`)} ${DETERMINISM_RULES}`,
+          `${this.whyNotRequested(entry.stepId, `is recorded as ${describeStep(entry)}`)} ${DETERMINISM_RULES}`,
         );
       }
     }
     if (step.plan.name !== entry.name || step.plan.type !== entry.type) {
       throw new JournalMismatchError(
-        `Step ${entry.stepId} is recorded as ${describe(entry)}, but the workflow now requests ${describe(step.plan)} at this position. ${DETERMINISM_RULES}`,
+        `Step ${entry.stepId} is recorded as ${describeStep(entry)}, but the workflow now requests ${describeStep(step.plan)} at this position. ${DETERMINISM_RULES}`,
       );
     }
     return step;
@@ -305,13 +306,13 @@ export class Execution {
           ? 'the workflow now cancels the run before it requests it'
           : `the workflow now waits for ${[...this.pending.values()]
               .slice(0, 3)
-              .map((step) => `${describe(step.plan)} (step ${step.plan.stepId})`)
+              .map((step) => `${describeStep(step.plan)} (step ${step.plan.stepId})`)
               .join(', ')} and does not request it`;
     return `Step ${stepId} ${predicate}, but ${behavior}.`;
   }
 
   /**
-   * Verifies that the code has requested every step that the server knows. Returns false if the code failed before.
+   * Verifies that the code has requested the steps up to `stepId`, which the server knows. Returns false if the code failed first.
    *
    * @throws {JournalMismatchError} If the code has not requested a known step.
    */
@@ -322,13 +323,13 @@ export class Execution {
   }
 
   /**
-   * The step whose code is running. It is always known until the first await of the step, and then only while no other step
-   * runs.
+   * The step whose code is running; null if it cannot be determined. Until the first await of a step it is always known, and
+   * afterward only while no other step runs.
    */
   get currentStep(): PlannedStep | null {
     if (this.activeStep) return this.activeStep;
-    const running = [...this.pending.values()].filter(({ isExecuting }) => isExecuting);
-    return running.length === 1 ? (running[0]?.plan ?? null) : null;
+    const runningSteps = [...this.pending.values()].filter(({ isExecuting }) => isExecuting);
+    return runningSteps.length === 1 ? (runningSteps[0]?.plan ?? null) : null;
   }
 
   /** Runs the action of a step, in the scope of its request. Rejects with the error that it throws. */
@@ -344,7 +345,7 @@ export class Execution {
     return result;
   }
 
-  /** Returns the steps at positions from `known` on that wait for their result. */
+  /** Returns the steps at position `known` and later that wait for their results. */
   plannedFrom(known: number): PlannedStep[] {
     const planned: PlannedStep[] = [];
     for (let stepId = known; stepId <= this.requestedCount; stepId++) {

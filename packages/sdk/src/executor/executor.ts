@@ -39,7 +39,7 @@ export interface ExecutorOptions extends EncryptionOptions {
   readonly hasFailureFunction?: boolean;
   /** Whether a reported error contains the line of source code that threw it. */
   readonly includeSourceLines?: boolean;
-  /** How many steps in a row are recorded together. Null or absent if each step is recorded on its own. */
+  /** How many steps in a row are recorded together. Null or absent if each step is recorded separately. */
   readonly checkpoint?: Checkpoint | null;
 }
 
@@ -48,7 +48,7 @@ const STEPS_PER_TURN = 25;
 
 const JOURNAL_NEEDED: StepReply = Object.freeze({ protocol: PROTOCOL_VERSION, kind: 'journal-needed' });
 
-/** Builds a reply that refuses a request. */
+/** Builds a reply that rejects a request. */
 export function refusal(code: RefusedReply['code'], message: string): RefusedReply {
   return { protocol: PROTOCOL_VERSION, kind: 'refused', code, message };
 }
@@ -77,7 +77,7 @@ function onlyNewStep({ settlement, pending }: Execution, { known }: StepRequest)
 /** Handles the step requests of one workflow. */
 export class Executor {
   private readonly options: ExecutorOptions;
-  private executions = 0;
+  private executionCount = 0;
 
   constructor(options: ExecutorOptions) {
     this.options = options;
@@ -85,7 +85,7 @@ export class Executor {
 
   /** Returns the reply to a step request. */
   async handle(request: StepRequest, options: ExchangeOptions = {}): Promise<StepReply> {
-    // Before anything else, because the code of a held run continues in the async context of an earlier request.
+    // This must come first, because the code of a held run continues in the async context of an earlier request.
     const scope = stepScopeOf(request);
     for (;;) {
       const execution = this.findExecution(request);
@@ -132,7 +132,7 @@ export class Executor {
       else if (request.journal.from === 0 || request.journal.worker === heldExecution.name) return heldExecution;
     }
     if (request.journal.from > 0) return null;
-    const execution = new Execution(`${this.options.workerName()}.${++this.executions}`);
+    const execution = new Execution(`${this.options.workerName()}.${++this.executionCount}`);
     heldRuns?.put(request.run.key, execution);
     return execution;
   }
@@ -169,16 +169,16 @@ export class Executor {
     }
     if (!step) return this.respond(execution, request, results, { ...state, advanced: false });
     for (;;) {
-      const executed: RequestedStep = step;
+      const currentStep: RequestedStep = step;
       try {
-        const outcome: StepReply | RequestedStep = await this.executeStep(execution, request, results, executed, {
+        const replyOrStep: StepReply | RequestedStep = await this.executeStep(execution, request, results, currentStep, {
           ...state,
           scope,
         });
-        if (!('plan' in outcome)) return outcome;
-        step = outcome;
+        if (!('plan' in replyOrStep)) return replyOrStep;
+        step = replyOrStep;
       } finally {
-        executed.isExecuting = false;
+        currentStep.isExecuting = false;
       }
     }
   }
@@ -255,8 +255,8 @@ export class Executor {
       try {
         if (canAdvance()) {
           await execution.applyOptimistically(step, out);
-          const next = await this.nextStep(execution, request, results);
-          if (next) return next;
+          const nextStep = await this.nextStep(execution, request, results);
+          if (nextStep) return nextStep;
           const { settlement } = execution;
           return this.respond(execution, request, results, {
             ...{ advanced: true, settlement, planned: execution.plannedFrom(request.known) },

@@ -82,7 +82,7 @@ export class FakeServer {
   outcomeOf: (plan: PlannedStep) => Outcome = successOf;
   /** Steps that are recorded as soon as they are planned, for example a wait for an event that arrived earlier. */
   isKnownAtOnce: (plan: PlannedStep) => boolean = ({ type }) => type === 'CreateWebhook';
-  private messages = 0;
+  private messageCount = 0;
   private readonly runKey: string;
   private readonly payload: unknown;
 
@@ -93,7 +93,7 @@ export class FakeServer {
   }
 
   private putAdvance(): void {
-    this.tasks.set(ADVANCE, { slot: ADVANCE, messageId: `m${++this.messages}`, retried: 0, inFlight: false });
+    this.tasks.set(ADVANCE, { slot: ADVANCE, messageId: `m${++this.messageCount}`, retried: 0, inFlight: false });
   }
 
   private digestAt(length: number): number {
@@ -218,7 +218,13 @@ export class FakeServer {
         assert.equal(plan.stepId, this.known++, 'planned without gaps');
         if (this.isKnownAtOnce(plan)) this.recordOutcome(plan);
         else
-          this.tasks.set(plan.stepId, { slot: plan.stepId, messageId: `m${++this.messages}`, retried: 0, plan, inFlight: false });
+          this.tasks.set(plan.stepId, {
+            slot: plan.stepId,
+            messageId: `m${++this.messageCount}`,
+            retried: 0,
+            plan,
+            inFlight: false,
+          });
       }
       if (reply.end) this.end = reply.end;
     }
@@ -237,7 +243,7 @@ export class FakeServer {
       this.tasks.delete(ADVANCE);
       this.name(stepId, name);
       this.known++;
-      const { messageId, retried } = done.length > 0 ? { messageId: `m${++this.messages}`, retried: 0 } : task;
+      const { messageId, retried } = done.length > 0 ? { messageId: `m${++this.messageCount}`, retried: 0 } : task;
       this.tasks.set(stepId, {
         slot: stepId,
         messageId,

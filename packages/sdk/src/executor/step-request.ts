@@ -67,7 +67,7 @@ const isTrace = (value: unknown): value is TraceContext =>
   typeof value.traceparent === 'string' &&
   (value.tracestate === undefined || typeof value.tracestate === 'string');
 
-/** Returns the error for another protocol version. */
+/** Returns the error for a request with another protocol version. */
 export function unsupportedProtocol(serverVersion: unknown): {
   readonly ok: false;
   readonly code: 'unsupported-protocol';

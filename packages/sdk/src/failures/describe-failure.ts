@@ -58,10 +58,10 @@ function causeOf(thrown: unknown): unknown {
 
 function causesOf(thrown: unknown): ErrorCause[] {
   const causes: ErrorCause[] = [];
-  const seen = new Set([thrown]);
-  for (let cause = causeOf(thrown); cause !== undefined && !seen.has(cause); cause = causeOf(cause)) {
+  const describedErrors = new Set([thrown]);
+  for (let cause = causeOf(thrown); cause !== undefined && !describedErrors.has(cause); cause = causeOf(cause)) {
     if (causes.length >= ERROR_BOUNDS.causes) break;
-    seen.add(cause);
+    describedErrors.add(cause);
     const { summary, lines } = readError(cause);
     const stack = stackOf(lines, ERROR_BOUNDS.causeStackLength);
     causes.push({

@@ -4,7 +4,7 @@
  */
 
 const MAX_FILE_BYTES = 1024 * 1024;
-/** A longer line is generated code. */
+/** A longer line is assumed to be generated code. */
 const MAX_LINE_LENGTH = 1_000;
 const SOURCE_FILE = /\.[cm]?[jt]sx?$/;
 /** The code of a process does not change, so a line is read once. */
@@ -26,16 +26,16 @@ function readLine(path: string, line: number, directory: string): string | null 
   const root = `${fs.realpathSync(directory)}/`;
   const realPath = fs.realpathSync(path);
   if (!realPath.startsWith(root) || /(?:^|\/)(?:\.|node_modules\/)/.test(realPath.slice(root.length))) return null;
-  const file = fs.openSync(realPath, 'r');
+  const descriptor = fs.openSync(realPath, 'r');
   try {
-    const { size } = fs.fstatSync(file);
-    if (!fs.fstatSync(file).isFile() || size > MAX_FILE_BYTES) return null;
+    const { size } = fs.fstatSync(descriptor);
+    if (!fs.fstatSync(descriptor).isFile() || size > MAX_FILE_BYTES) return null;
     const bytes = new Uint8Array(size);
-    const text = new TextDecoder().decode(bytes.subarray(0, fs.readSync(file, bytes)));
+    const text = new TextDecoder().decode(bytes.subarray(0, fs.readSync(descriptor, bytes)));
     const sourceLine = text.split('\n', line)[line - 1]?.trim();
     return sourceLine === undefined || sourceLine === '' || sourceLine.length > MAX_LINE_LENGTH ? null : sourceLine;
   } finally {
-    fs.closeSync(file);
+    fs.closeSync(descriptor);
   }
 }
 

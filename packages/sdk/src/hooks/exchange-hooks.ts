@@ -4,7 +4,7 @@ import type { HookCaller, HookRun, HookStep } from './workflow-hooks.js';
 
 type Step = Pick<PlannedStep, 'stepId' | 'name' | 'type'>;
 
-/** The hooks of one request. */
+/** Calls the hooks for one request. */
 export class ExchangeHooks {
   private readonly callers: readonly HookCaller[];
   private readonly request: StepRequest;
@@ -37,7 +37,7 @@ export class ExchangeHooks {
     this.call('stepFinished', { ...this.hookStep(step, retried + 1), durationMs: performance.now() - startedAt });
   }
 
-  /** Called when a step threw an error, or the code between steps if there is no step. */
+  /** Called when a step threw an error. If `step` is undefined, the code between steps threw it. */
   onError(
     error: unknown,
     { retry }: FailedReply,

@@ -32,9 +32,9 @@ export interface HookFailure {
 }
 
 /**
- * Functions that are called when something has happened to a run or a step. All are optional. A hook that throws or rejects
- * changes nothing; its error is logged once for each hook. The server may repeat a request, so each hook is called at least once,
- * not exactly once.
+ * Functions that are called when a run or a step starts, ends, fails or is replayed. All are optional. A hook that throws or
+ * rejects changes nothing; its error is logged once for each hook. The server may repeat a request, so each hook is called at
+ * least once, not exactly once.
  */
 export interface WorkflowHooks {
   /** Called when the code of a run starts for the first time. Not called for runs that continue another run. */

@@ -37,16 +37,16 @@ const isEd25519 = ({ kty, crv }: PublicSigningKey): boolean => kty === 'OKP' && 
 /** Caches objects that are derived from a key. */
 class KeyCache<Value> {
   private readonly values = new Map<string, Value>();
-  private readonly max: number;
+  private readonly maxSize: number;
 
-  constructor(max: number) {
-    this.max = max;
+  constructor(maxSize: number) {
+    this.maxSize = maxSize;
   }
 
   get(key: string, create: () => Value): Value {
-    const cached = this.values.get(key);
-    if (cached !== undefined) return cached;
-    if (this.values.size >= this.max) this.values.clear();
+    const cachedValue = this.values.get(key);
+    if (cachedValue !== undefined) return cachedValue;
+    if (this.values.size >= this.maxSize) this.values.clear();
     const value = create();
     this.values.set(key, value);
     return value;
@@ -111,11 +111,11 @@ function toBase64Url(bytes: ArrayBuffer): string {
 function createWebCryptography(): Cryptography {
   const encoder = new TextEncoder();
   const algorithm = { name: 'HMAC', hash: 'SHA-256' };
-  const secretOf = (key: string) => crypto.subtle.importKey('raw', encoder.encode(key), algorithm, false, ['sign', 'verify']);
+  const importKey = (key: string) => crypto.subtle.importKey('raw', encoder.encode(key), algorithm, false, ['sign', 'verify']);
   return {
     async isSignedWith(key, text, signature) {
       const signatureBytes = fromBase64Url(signature);
-      return signatureBytes !== null && crypto.subtle.verify('HMAC', await secretOf(key), signatureBytes, encoder.encode(text));
+      return signatureBytes !== null && crypto.subtle.verify('HMAC', await importKey(key), signatureBytes, encoder.encode(text));
     },
     async isSignedBy(key, text, signature) {
       const signatureBytes = fromBase64Url(signature);
@@ -133,8 +133,8 @@ function createWebCryptography(): Cryptography {
       return toBase64Url(await crypto.subtle.digest('SHA-256', bytes));
     },
     async messageKeyOf(signingKey) {
-      const derived = await crypto.subtle.sign('HMAC', await secretOf(signingKey), encoder.encode(MESSAGE_KEY_CONTEXT));
-      return SIGNING_KEY_PREFIX + toBase64Url(derived);
+      const derivedKey = await crypto.subtle.sign('HMAC', await importKey(signingKey), encoder.encode(MESSAGE_KEY_CONTEXT));
+      return SIGNING_KEY_PREFIX + toBase64Url(derivedKey);
     },
   };
 }

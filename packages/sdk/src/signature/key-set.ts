@@ -47,12 +47,12 @@ async function boundedText(response: Response): Promise<string> {
   const reader = response.body?.getReader();
   if (!reader) return '';
   const decoder = new TextDecoder();
-  let [text, bytes] = ['', 0];
+  let [text, receivedBytes] = ['', 0];
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return text + decoder.decode();
-    bytes += value.byteLength;
-    if (bytes > MAX_RESPONSE_BYTES) {
+    receivedBytes += value.byteLength;
+    if (receivedBytes > MAX_RESPONSE_BYTES) {
       await reader.cancel();
       throw new Error(`the response is larger than ${MAX_RESPONSE_BYTES} bytes`);
     }
@@ -67,7 +67,7 @@ export class KeySet {
   private fetchedAt = Number.NEGATIVE_INFINITY;
   private lastAttemptAt = Number.NEGATIVE_INFINITY;
   private problem: string | null = null;
-  private fetching: Promise<void> | null = null;
+  private pendingFetch: Promise<void> | null = null;
 
   constructor(options: KeySetOptions) {
     this.options = options;
@@ -77,8 +77,8 @@ export class KeySet {
   find(kid: string): KeyLookup | Promise<KeyLookup> {
     const key = this.keyOf(kid);
     if (key && this.ageMs() < FRESH_MS) return key;
-    const fetching = this.fetchIfAllowed();
-    return fetching ? fetching.then(() => this.outcome(kid)) : this.outcome(kid);
+    const pendingFetch = this.fetchIfAllowed();
+    return pendingFetch ? pendingFetch.then(() => this.lookUp(kid)) : this.lookUp(kid);
   }
 
   private keyOf(kid: string): PublicSigningKey | undefined {
@@ -89,7 +89,7 @@ export class KeySet {
     return this.options.elapsedMs() - this.fetchedAt;
   }
 
-  private outcome(kid: string): KeyLookup {
+  private lookUp(kid: string): KeyLookup {
     const key = this.ageMs() < STALE_MS ? this.keyOf(kid) : undefined;
     if (key) return key;
     const { url } = this.options;
@@ -98,14 +98,14 @@ export class KeySet {
 
   /** Fetches the keys, or returns null if the last fetch was too recent. */
   private fetchIfAllowed(): Promise<void> | null {
-    if (this.fetching) return this.fetching;
+    if (this.pendingFetch) return this.pendingFetch;
     const now = this.options.elapsedMs();
     if (now - this.lastAttemptAt < REFETCH_MS) return null;
     this.lastAttemptAt = now;
-    this.fetching = this.fetchKeys().finally(() => {
-      this.fetching = null;
+    this.pendingFetch = this.fetchKeys().finally(() => {
+      this.pendingFetch = null;
     });
-    return this.fetching;
+    return this.pendingFetch;
   }
 
   private async fetchKeys(): Promise<void> {
@@ -135,8 +135,8 @@ const keySets = new Map<string, KeySet>();
 
 /** Returns the key set at a URL. All endpoints of this process share it. */
 export function keySetAt(url: string): KeySet {
-  const cached = keySets.get(url);
-  if (cached) return cached;
+  const cachedKeySet = keySets.get(url);
+  if (cachedKeySet) return cachedKeySet;
   if (keySets.size >= MAX_KEY_SETS) keySets.clear();
   const keySet = new KeySet({
     url,

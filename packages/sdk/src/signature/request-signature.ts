@@ -112,10 +112,10 @@ export function createRequestCheck(
     keys ??= keysOf(options);
     if (!keys) {
       if (allowUnsigned) return { ok: true, claims: null };
-      // A key option without a key usually comes from a variable that is not set.
-      const isRefused = nodeEnv() === 'production' || hasKeyOptions(options);
-      if (isRefused || nodeEnv() !== 'test') logOnce(isRefused ? 'error' : 'warn', NO_KEYS);
-      return isRefused ? { ok: false, message: NO_KEYS, isMisconfigured: true } : { ok: true, claims: null };
+      // A key option without a key is usually caused by a variable that is not set.
+      const isRejected = nodeEnv() === 'production' || hasKeyOptions(options);
+      if (isRejected || nodeEnv() !== 'test') logOnce(isRejected ? 'error' : 'warn', NO_KEYS);
+      return isRejected ? { ok: false, message: NO_KEYS, isMisconfigured: true } : { ok: true, claims: null };
     }
     if (typeof body === 'object' && 'parsed' in body) return { ok: false, message: ALREADY_PARSED };
     const usesPublicKeys = hasPublicKeys(keys) && (ed25519Signature !== undefined || keys.currentSigningKey === undefined);

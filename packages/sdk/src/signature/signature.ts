@@ -68,7 +68,7 @@ export interface CheckedSignature extends SignatureInput {
 
 const ISSUER = 'Everstep';
 const DEFAULT_TOLERANCE_S = 30;
-/** Signatures of the server have less than 3,500 characters. The longest part is a URL of up to 2,048. */
+/** Signatures of the server have fewer than 3,500 characters. The longest part is a URL of up to 2,048. */
 const MAX_SIGNATURE_LENGTH = 16_384;
 
 const decoder = new TextDecoder();
@@ -213,8 +213,10 @@ function checkSharedKey(crypto: Cryptography, input: CheckedSignature, parts: Si
   return andThen(isSignedWithAny(crypto, keys, parts), (isSigned) => {
     if (isSigned) return null;
     if (!input.messageKeys) return invalid(WRONG_KEY);
-    const byMessageKey = andThen(messageKeysOf(crypto, keys), (derived) => isSignedWithAny(crypto, derived, parts));
-    return andThen(byMessageKey, (isSigned): KeyCheck => (isSigned ? null : invalid(WRONG_KEY)));
+    const isSignedWithMessageKey = andThen(messageKeysOf(crypto, keys), (messageKeys) =>
+      isSignedWithAny(crypto, messageKeys, parts),
+    );
+    return andThen(isSignedWithMessageKey, (isSigned): KeyCheck => (isSigned ? null : invalid(WRONG_KEY)));
   });
 }
 

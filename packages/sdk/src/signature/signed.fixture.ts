@@ -1,4 +1,4 @@
-/** Valid signatures as the server makes them, and forged ones. */
+/** Valid signatures as the server creates them, and forged ones. */
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, sign as signWith } from 'node:crypto';
 import type { PublicSigningKey } from './cryptography.js';
 

@@ -1,30 +1,30 @@
 /**
- * Remembers the ids of accepted signatures, so that this process accepts each of them once. A retry has its own
- * signature. The memory is limited: beyond `max`, the oldest signature is forgotten and could be used again until it
- * expires.
+ * Remembers the ids of accepted signatures, so that this process accepts each signature only once. A retry has a new
+ * signature. If more than `maxCount` signatures are in use, the oldest one is forgotten and could be used again until
+ * it expires.
  */
 export class UsedSignatures {
   /** Expiry in Unix seconds, by signature id, in order of use. */
-  private readonly used = new Map<string, number>();
-  private readonly max: number;
+  private readonly expiryById = new Map<string, number>();
+  private readonly maxCount: number;
 
-  constructor(max: number) {
-    this.max = max;
+  constructor(maxCount: number) {
+    this.maxCount = maxCount;
   }
 
   get size(): number {
-    return this.used.size;
+    return this.expiryById.size;
   }
 
   /** Marks a signature as used. Returns false if it was used before. Both times are in Unix seconds. */
   use(id: string, expiryS: number, nowS: number): boolean {
-    for (const [oldestId, oldestExpiryS] of this.used) {
-      if (oldestExpiryS > nowS && this.used.size < this.max) break;
-      this.used.delete(oldestId);
+    for (const [oldestId, oldestExpiryS] of this.expiryById) {
+      if (oldestExpiryS > nowS && this.expiryById.size < this.maxCount) break;
+      this.expiryById.delete(oldestId);
     }
-    const usedExpiryS = this.used.get(id);
+    const usedExpiryS = this.expiryById.get(id);
     if (usedExpiryS !== undefined && usedExpiryS > nowS) return false;
-    this.used.set(id, expiryS);
+    this.expiryById.set(id, expiryS);
     return true;
   }
 }

@@ -14,7 +14,7 @@ const MAX_SHOWN_LENGTH = 80;
 /** Returns a value as JSON for an error message, shortened to 80 characters. */
 export const quoteValue = (value: unknown): string => String(JSON.stringify(value) ?? value).slice(0, MAX_SHOWN_LENGTH);
 
-/** Returns whether every store can represent a text, so that it matches later: without U+0000 and unpaired surrogates. */
+/** Returns whether every store can represent the text exactly: it contains neither U+0000 nor an unpaired surrogate. */
 export const isStorable = (text: string): boolean => !text.includes('\u0000') && !/\p{Surrogate}/u.test(text);
 
 /** Validates an event id. */
@@ -83,7 +83,7 @@ export function headersOf(headers: unknown): Readonly<Record<string, string>> {
   return validHeaders;
 }
 
-/** Returns the value of a header. `name` is in lower case. */
+/** Returns the value of a header. `name` is in lowercase. */
 export const findHeader = (headers: Readonly<Record<string, string>>, name: string): string | undefined =>
   Object.entries(headers).find(([headerName]) => headerName.toLowerCase() === name)?.[1];
 

@@ -42,8 +42,8 @@ const openContent = (content: EventContent, cipher: PayloadCipher | undefined): 
 /**
  * Returns the data of an event.
  *
- * @throws {PayloadError} If the data is declared as JSON but is not valid JSON, or if it is damaged.
- * @throws {DecryptionError} If the data cannot be decrypted at the moment.
+ * @throws {PayloadError} If the data is declared as JSON but is not valid JSON, or can never be decrypted.
+ * @throws {DecryptionError} If the data cannot be decrypted at this time.
  */
 export function eventDataOf(recorded: EventContent, cipher?: PayloadCipher): unknown {
   const content = openContent(recorded, cipher);

@@ -36,7 +36,7 @@ const START_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 10_000;
 const MAX_OUTPUT_LENGTH = 8_000;
 /** Matches the output of a server that accepts requests and has written its env file. */
-const LISTENING = /is listening on/;
+const LISTENING_MESSAGE = /is listening on/;
 
 /** Returns the command of the installed package, resolved from the working directory (an app) or from this file (a workspace). */
 async function installedCommand(): Promise<readonly string[]> {
@@ -56,22 +56,22 @@ async function installedCommand(): Promise<readonly string[]> {
 class ServerProcess {
   private readonly child: ChildProcess;
   /** Resolves with a description of how the process ended. */
-  private readonly exit: Promise<string>;
-  private readonly listening: Promise<null>;
+  private readonly exitPromise: Promise<string>;
+  private readonly listeningPromise: Promise<null>;
   private readonly killAtExit = () => void this.child.kill('SIGKILL');
   private output = '';
 
   constructor([file = '', ...args]: readonly string[], env: NodeJS.ProcessEnv) {
     this.child = spawn(file, [...args, 'dev', '--virtual-clock', '--no-demo'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     process.once('exit', this.killAtExit);
-    this.exit = new Promise((resolve) => {
+    this.exitPromise = new Promise((resolve) => {
       this.child.once('error', (error) => resolve(`could not be started: ${error.message}`));
       this.child.once('close', (code, signal) => resolve(`ended with ${signal ?? code}`));
     });
-    this.listening = new Promise((resolve) => {
+    this.listeningPromise = new Promise((resolve) => {
       const appendOutput = (chunk: Buffer) => {
         this.output = (this.output + chunk).slice(-MAX_OUTPUT_LENGTH);
-        if (LISTENING.test(this.output)) resolve(null);
+        if (LISTENING_MESSAGE.test(this.output)) resolve(null);
       };
       this.child.stdout?.on('data', appendOutput);
       this.child.stderr?.on('data', appendOutput);
@@ -83,7 +83,7 @@ class ServerProcess {
    *
    * Rejects with the output of the process if it ends early or takes too long.
    */
-  async ready(timeoutMs: number): Promise<void> {
+  async waitUntilReady(timeoutMs: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<string>((resolve) => {
       timer = setTimeout(
@@ -92,7 +92,7 @@ class ServerProcess {
         `did not start within ${timeoutMs} ms; increase startTimeoutMs if the machine is slow`,
       );
     });
-    const failure = await Promise.race([this.listening, this.exit, timeout]);
+    const failure = await Promise.race([this.listeningPromise, this.exitPromise, timeout]);
     clearTimeout(timer);
     if (failure !== null) throw new Error(`the server ${failure}\n${this.output}`.trimEnd());
   }
@@ -100,7 +100,7 @@ class ServerProcess {
   async stop(): Promise<void> {
     const timer = setTimeout(() => this.child.kill('SIGKILL'), STOP_TIMEOUT_MS);
     this.child.kill('SIGTERM');
-    await this.exit;
+    await this.exitPromise;
     clearTimeout(timer);
     process.removeListener('exit', this.killAtExit);
   }
@@ -125,9 +125,9 @@ export async function startTestService(options: StartOptions = {}): Promise<Star
   const directory = await mkdtemp(join(tmpdir(), 'everstep-test-'));
   const envFile = join(directory, 'service.env');
   // Settings in the environment of the test belong to another server.
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_'));
+  const inheritedEnv = Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_'));
   const server = new ServerProcess(command, {
-    ...Object.fromEntries(inherited),
+    ...Object.fromEntries(inheritedEnv),
     EVERSTEP_PORT: '0',
     EVERSTEP_DATA_DIR: join(directory, 'data'),
     EVERSTEP_ENV_FILE: envFile,
@@ -139,7 +139,7 @@ export async function startTestService(options: StartOptions = {}): Promise<Star
     return stopPromise;
   };
   try {
-    await server.ready(options.startTimeoutMs ?? START_TIMEOUT_MS);
+    await server.waitUntilReady(options.startTimeoutMs ?? START_TIMEOUT_MS);
     const env = await readEnvFile(envFile);
     const setting = (name: string): string => env.get(name) ?? '';
     return {

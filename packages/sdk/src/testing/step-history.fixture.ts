@@ -51,7 +51,7 @@ export function witnessedEnd(result: unknown): WitnessedEnd<unknown> | null {
 /** One execution of the code of a run, from its start. Each replay is a separate one. */
 export class StepWitness {
   private readonly recordExecution: (step: string, seen: SeenResults) => string;
-  private readonly seen: Record<string, string> = {};
+  private readonly seenResults: Record<string, string> = {};
 
   constructor(recordExecution: (step: string, seen: SeenResults) => string) {
     this.recordExecution = recordExecution;
@@ -64,21 +64,21 @@ export class StepWitness {
     work: () => T | Promise<T>,
   ): Promise<T> {
     const witnessed = await requestStep(async () => {
-      const seen = { ...this.seen };
+      const seen = { ...this.seenResults };
       const token = this.recordExecution(step, seen);
       return { value: await work(), token, seen };
     });
-    this.seen[step] = witnessed.token;
+    this.seenResults[step] = witnessed.token;
     return witnessed.value;
   }
 
-  /** Notes the outcome of a step that the server executes. */
+  /** Records the outcome of a step that the server executes. */
   saw(step: string, outcome: unknown): void {
-    this.seen[step] = JSON.stringify(outcome) ?? 'undefined';
+    this.seenResults[step] = JSON.stringify(outcome) ?? 'undefined';
   }
 
   end<T>(result: T): WitnessedEnd<T> {
-    return { result, seen: { ...this.seen } };
+    return { result, seen: { ...this.seenResults } };
   }
 }
 
@@ -123,12 +123,12 @@ export class StepHistory {
       if (recordedTokens.has(name)) problems.push(`step "${name}" is recorded twice`);
       if (isWitnessed(out)) recordedTokens.set(name, out.token);
     }
-    const names = new Set(recorded.map(({ name }) => name));
+    const stepNames = new Set(recorded.map(({ name }) => name));
     const compare = (observer: string, seen: readonly (readonly [step: string, token: string])[]): void => {
       for (const [step, token] of seen) {
         const recordedToken = recordedTokens.get(step);
         // Steps that the server executed have no token in the journal. All observers of them must agree.
-        if (recordedToken === undefined && names.has(step)) recordedTokens.set(step, token);
+        if (recordedToken === undefined && stepNames.has(step)) recordedTokens.set(step, token);
         else if (recordedToken !== token)
           problems.push(`${observer} saw ${token}, but "${step}" is recorded as ${recordedToken ?? 'nothing'}`);
       }
@@ -138,7 +138,8 @@ export class StepHistory {
     for (const { name, out } of recorded)
       if (isWitnessed(out)) compare(`the recorded step "${name}" (${out.token})`, Object.entries(out.seen));
     for (const { step, token, seen } of this.executions.get(run) ?? []) {
-      // The results before it in a checkpoint are lost together with its own. They are the last ones that it saw.
+      // If the result of this execution was not recorded, the results before it in the same checkpoint are lost as well. They
+      // are the last results that the execution saw.
       const maxLost = recordedTokens.get(step) === token ? 0 : this.checkpointSteps - 1;
       const entries = Object.entries(seen);
       let comparedCount = entries.length;

@@ -20,7 +20,7 @@ export type { WorkerState } from './worker.js';
 const DEFAULT_CONCURRENCY = 100;
 const MAX_CONCURRENCY = 10_000;
 const DEFAULT_GRACE_MS = 30_000;
-const SDK = '@everstep/sdk';
+const SDK_NAME = '@everstep/sdk';
 
 /**
  * Options of `connect`. Missing options are read from the environment. `encryption` applies to workflows that are plain functions;
@@ -46,7 +46,7 @@ export interface ConnectOptions<Name extends string = string> extends Encryption
    * SIGTERM and SIGINT on Node; an empty list disables it.
    */
   readonly drainOn?: readonly DrainSignal[];
-  /** Hooks of all workflows of the connection, called before their own. */
+  /** Hooks for all workflows of the worker, called before the hooks of a workflow. */
   readonly hooks?: readonly WorkflowHooks[];
   /** Called when the state changes. */
   readonly onState?: (state: WorkerState) => void;
@@ -121,7 +121,7 @@ export function startWorker<Name extends string>(
   const servedWorkflows = new Map(names.map((name) => [name, toServedWorkflow(options.workflows[name], options)]));
   const hello: HelloFrame = {
     ...{ kind: 'hello', connection: CONNECTION_VERSION, protocol: PROTOCOL_VERSION, token, app, workflows: names },
-    ...{ maxConcurrency, workerId: crypto.randomUUID(), sdk: SDK },
+    ...{ maxConcurrency, workerId: crypto.randomUUID(), sdk: SDK_NAME },
     ...(version === undefined ? {} : { version }),
     ...(host === undefined ? {} : { host }),
   };

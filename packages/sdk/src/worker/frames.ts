@@ -1,5 +1,5 @@
 /**
- * The frames of a worker connection. A worker opens a WebSocket to the server and sends a HelloFrame. From then on the
+ * The frames of a worker connection. A worker opens a WebSocket to the server and sends a HelloFrame. From then on, the
  * server sends work, and the worker answers it. Each WebSocket message is a JSON array of frames, so that many frames
  * share one write. The contents are the frames of the step protocol, which do not depend on the transport.
  */
@@ -11,7 +11,7 @@ export const CONNECTION_VERSION = 1;
 /** Path of the connection at the server. */
 export const CONNECT_PATH = '/v2/workers/connect';
 
-/** First frame of a worker. It must be the only frame of its message and at most 64 KiB long. */
+/** First frame of a worker. It must be the only frame of its message, which is at most 128 KiB long. */
 export interface HelloFrame {
   readonly kind: 'hello';
   readonly connection: number;
@@ -32,7 +32,7 @@ export interface HelloFrame {
   readonly sdk: string;
 }
 
-/** A node of the server. `url` is absent if the node has no address of its own. */
+/** A node of the server. `url` is absent if workers cannot reach the node directly. */
 export interface ConnectionNode {
   readonly nodeId: string;
   readonly url?: string;
@@ -74,7 +74,7 @@ export type ServiceFrame =
   /** The server is stopping: it sends no more work, and waits for the answers to the work in progress. */
   | { readonly kind: 'drain' };
 
-/** Outcome of a failure notice. `retry` says whether the server sends it again. */
+/** Outcome of a failure notice. `retry` says whether the server sends the notice again. */
 export type NoticeAnswer =
   | { readonly kind: 'handled' }
   | { readonly kind: 'failed'; readonly message: string; readonly retry: FailedReply['retry'] };

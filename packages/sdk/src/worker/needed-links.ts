@@ -22,25 +22,25 @@ export interface LinkState {
 
 /** Connections that a worker needs in addition to the open ones. */
 export interface NeededLinks {
-  /** Nodes to connect to at their own address. */
+  /** Nodes to connect to directly, each at its URL. */
   readonly direct: readonly Required<ConnectionNode>[];
   /** Whether to connect through the URL of the server, where any node may answer. */
   readonly needsSearch: boolean;
 }
 
 /**
- * Returns the connections that a worker still needs. Nodes behind one load balancer have no address of their own, so the worker
+ * Returns the connections that a worker still needs. Nodes behind one load balancer cannot be reached directly, so the worker
  * connects through the URL of the server until it has reached each node. A load balancer may always choose the same nodes, so
  * the number of attempts is limited.
  */
 export function neededLinks({ nodes, reachedNodeIds, directFailures, searchCount }: LinkState): NeededLinks {
   const missingNodes = nodes.filter(({ nodeId }) => !reachedNodeIds.has(nodeId));
   const direct: Required<ConnectionNode>[] = [];
-  let isHidden = false;
+  let hasUnreachableNode = false;
   for (const { nodeId, url } of missingNodes) {
     if (url !== undefined) direct.push({ nodeId, url });
-    if (url === undefined || (directFailures.get(nodeId) ?? 0) >= MAX_DIRECT_FAILURES) isHidden = true;
+    if (url === undefined || (directFailures.get(nodeId) ?? 0) >= MAX_DIRECT_FAILURES) hasUnreachableNode = true;
   }
-  const isAllowed = searchCount < SEARCHES_PER_NODE * nodes.length + ADDITIONAL_SEARCHES;
-  return { direct, needsSearch: reachedNodeIds.size === 0 || (isHidden && isAllowed) };
+  const isSearchAllowed = searchCount < SEARCHES_PER_NODE * nodes.length + ADDITIONAL_SEARCHES;
+  return { direct, needsSearch: reachedNodeIds.size === 0 || (hasUnreachableNode && isSearchAllowed) };
 }

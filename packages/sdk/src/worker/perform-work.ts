@@ -1,4 +1,4 @@
-/** Performs the work that a connection receives with the workflows of the app. */
+/** Handles the work that a connection receives, using the workflows of the app. */
 import { describeError } from '../errors.js';
 import { refusal } from '../executor/executor.js';
 import { PROTOCOL_VERSION } from '../protocol.js';
@@ -6,7 +6,7 @@ import type { NoticeOutcome, RequestTransport, ServedWorkflow } from '../served-
 import type { NoticeAnswer } from './frames.js';
 import type { Work, WorkReply } from './worker-connection.js';
 
-const unknownWorkflow = (name: string): string => `this worker does not serve the workflow ${JSON.stringify(name)}`;
+const unknownWorkflowMessage = (name: string): string => `this worker does not serve the workflow ${JSON.stringify(name)}`;
 
 function noticeReply(outcome: NoticeOutcome): NoticeAnswer {
   switch (outcome.kind) {
@@ -31,10 +31,10 @@ export async function performWork(
   if (work.kind === 'notice') {
     const outcome: NoticeAnswer = servedWorkflow
       ? noticeReply(await servedWorkflow.handleNotice(work.notice))
-      : { kind: 'failed', message: unknownWorkflow(workflow), retry: { kind: 'backoff' } };
+      : { kind: 'failed', message: unknownWorkflowMessage(workflow), retry: { kind: 'backoff' } };
     return { kind: 'noticed', id, outcome };
   }
-  if (!servedWorkflow) return { kind: 'answer', id, reply: refusal('bad-request', unknownWorkflow(workflow)) };
+  if (!servedWorkflow) return { kind: 'answer', id, reply: refusal('bad-request', unknownWorkflowMessage(workflow)) };
   try {
     return { kind: 'answer', id, reply: await servedWorkflow.answer(work.request, transport) };
   } catch (error) {

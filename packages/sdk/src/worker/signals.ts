@@ -1,4 +1,4 @@
-/** Drains a worker when its process is asked to stop. */
+/** Drains a worker when its process receives a signal to stop. */
 
 /** Signals that can start a drain. */
 export type DrainSignal = 'SIGTERM' | 'SIGINT';
@@ -17,7 +17,7 @@ export function onDrainSignal(signals: readonly DrainSignal[] = DEFAULT_SIGNALS,
   const listener = (signal: NodeJS.Signals): void => {
     stop();
     void drain().finally(() => {
-      // If the app listens itself, it decides when the process ends.
+      // If the app has its own listener, the app decides when the process ends.
       if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
     });
   };

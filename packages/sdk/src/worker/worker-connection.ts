@@ -68,7 +68,7 @@ function parseFrames(data: unknown): readonly ServiceFrame[] | null {
   }
 }
 
-/** A socket whose constructor failed: it closes immediately. */
+/** Replaces a socket whose constructor threw an error. It closes immediately. */
 class FailedSocket implements SocketLike {
   readonly readyState = CLOSED;
   binaryType = 'blob';
@@ -102,8 +102,8 @@ export class WorkerConnection {
   private welcome: Welcome | null = null;
   private rejection: Rejection | null = null;
   /** Ids of the requests in progress. */
-  private readonly openRequests = new Set<number>();
-  private outgoing: WorkerFrame[] = [];
+  private readonly openRequestIds = new Set<number>();
+  private outgoingFrames: WorkerFrame[] = [];
   private isFlushPlanned = false;
   private lastReceivedId = 0;
   private lastAcknowledgedId = 0;
@@ -130,7 +130,7 @@ export class WorkerConnection {
 
   /** Number of requests in progress. */
   get inFlight(): number {
-    return this.openRequests.size;
+    return this.openRequestIds.size;
   }
 
   /** Accepts no more work, and resolves when the work in progress has been answered, or after `graceMs`. */
@@ -142,7 +142,7 @@ export class WorkerConnection {
 
   private async finishWork(graceMs: number): Promise<void> {
     if (this.welcome) this.send({ kind: 'drain' });
-    if (this.openRequests.size > 0) {
+    if (this.openRequestIds.size > 0) {
       let cancel = (): void => {};
       await new Promise<void>((resolve) => {
         this.onIdle = resolve;
@@ -207,10 +207,10 @@ export class WorkerConnection {
   }
 
   private perform(work: Work): void {
-    this.openRequests.add(work.id);
+    this.openRequestIds.add(work.id);
     this.lastReceivedId = Math.max(this.lastReceivedId, work.id);
     this.flushSoon();
-    const isAbandoned = (): boolean => !this.openRequests.has(work.id);
+    const isAbandoned = (): boolean => !this.openRequestIds.has(work.id);
     void this.events.perform(work, isAbandoned).then((reply) => {
       if (isAbandoned()) return;
       this.send(reply);
@@ -219,8 +219,8 @@ export class WorkerConnection {
   }
 
   private finish(id: number): void {
-    this.openRequests.delete(id);
-    if (this.openRequests.size === 0) this.notifyIdle();
+    this.openRequestIds.delete(id);
+    if (this.openRequestIds.size === 0) this.notifyIdle();
   }
 
   private notifyIdle(): void {
@@ -230,11 +230,11 @@ export class WorkerConnection {
 
   private send(frame: WorkerFrame): void {
     if (this.hasEnded) return;
-    this.outgoing.push(frame);
+    this.outgoingFrames.push(frame);
     // An answer also acknowledges that all work up to its id has started.
     if ('id' in frame) this.lastAcknowledgedId = Math.max(this.lastAcknowledgedId, frame.id);
     // With other work in progress, more answers may follow in this turn.
-    if (this.openRequests.size > 1) this.flushSoon();
+    if (this.openRequestIds.size > 1) this.flushSoon();
     else this.flush();
   }
 
@@ -249,30 +249,30 @@ export class WorkerConnection {
 
   private flush(): void {
     if (this.socket.readyState !== OPEN || this.hasEnded) return;
-    if (this.lastReceivedId > this.lastAcknowledgedId && this.openRequests.size > 0)
-      this.outgoing.push({ kind: 'received', through: this.lastReceivedId });
+    if (this.lastReceivedId > this.lastAcknowledgedId && this.openRequestIds.size > 0)
+      this.outgoingFrames.push({ kind: 'received', through: this.lastReceivedId });
     this.lastAcknowledgedId = this.lastReceivedId;
-    if (this.outgoing.length === 0) return;
-    const frames = this.outgoing.map((frame) => this.frameText(frame));
-    this.outgoing = [];
+    if (this.outgoingFrames.length === 0) return;
+    const frameTexts = this.outgoingFrames.map((frame) => this.frameText(frame));
+    this.outgoingFrames = [];
     let message = '';
-    for (const frame of frames) {
-      if (message.length + frame.length > MAX_JOINED_LENGTH && message !== '') {
+    for (const text of frameTexts) {
+      if (message.length + text.length > MAX_JOINED_LENGTH && message !== '') {
         this.socket.send(`[${message}]`);
         message = '';
       }
-      message += message === '' ? frame : `,${frame}`;
+      message += message === '' ? text : `,${text}`;
     }
     this.socket.send(`[${message}]`);
   }
 
-  /** Returns the JSON of a frame. An answer that the server would not accept is replaced, because it ends the connection. */
+  /** Returns the JSON of a frame. Replaces an answer that is too long, because the server would close the connection. */
   private frameText(frame: WorkerFrame): string {
     const text = JSON.stringify(frame);
-    const max = this.welcome?.maxFrameBytes ?? Number.POSITIVE_INFINITY;
-    if (!('id' in frame) || text.length * MAX_BYTES_PER_CHARACTER <= max) return text;
+    const maxBytes = this.welcome?.maxFrameBytes ?? Number.POSITIVE_INFINITY;
+    if (!('id' in frame) || text.length * MAX_BYTES_PER_CHARACTER <= maxBytes) return text;
     const bytes = new TextEncoder().encode(text).length;
-    return bytes <= max ? text : JSON.stringify({ kind: 'too-long', id: frame.id, bytes } satisfies WorkerFrame);
+    return bytes <= maxBytes ? text : JSON.stringify({ kind: 'too-long', id: frame.id, bytes } satisfies WorkerFrame);
   }
 
   /** Ends the connection if no frame arrives within `limitMs`. One timer is enough, however many frames arrive. */
@@ -288,7 +288,7 @@ export class WorkerConnection {
     if (this.hasEnded) return;
     this.hasEnded = true;
     this.cancelSilenceCheck();
-    this.openRequests.clear();
+    this.openRequestIds.clear();
     this.notifyIdle();
     this.socket.close(NORMAL_CLOSURE);
     const { rejection } = this;

@@ -1,6 +1,6 @@
 /** URLs of workflows that a worker serves over its connection: `worker://<app>/<workflow>`. */
 
-/** Scheme of the URLs, with the characters that follow it. */
+/** Scheme of the URLs, including `://`. */
 export const WORKER_SCHEME = 'worker://';
 
 /** Name of an app: lowercase letters, digits, `-`, `_` and `.`; at most 63 characters. */

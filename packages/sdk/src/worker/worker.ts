@@ -29,15 +29,15 @@ export interface WorkerOptions {
 interface Link {
   /** URL of the socket. */
   readonly url: string;
-  /** Id of the node with this address; null if it goes through the URL of the server, where any node may answer. */
-  readonly target: string | null;
-  /** The newest connection; null while there is none. An older one may still answer its work. */
+  /** Id of the node with this address; null for a link through the URL of the server, where any node may answer. */
+  readonly targetNodeId: string | null;
+  /** The newest connection; null while there is none. An older one may still be finishing its work. */
   connection: WorkerConnection | null;
   /** The node that the connection has reached; null while none accepts the worker. */
   nodeId: string | null;
   connectedAt: number;
   failures: number;
-  /** The node has rejected the worker permanently. */
+  /** Whether the node has rejected the worker permanently. */
   isRejected: boolean;
   /** Cancels the next attempt; null if none is planned. */
   cancelDial: (() => void) | null;
@@ -76,7 +76,7 @@ export class Worker {
   private searchCount = 0;
   private searchFailures = 0;
   private nodes: readonly ConnectionNode[] = [];
-  /** All connections, including those that only answer their work. */
+  /** All connections, including those that accept no more work. */
   private readonly connections = new Set<WorkerConnection>();
   private connectedSettlers: { readonly resolve: () => void; readonly reject: (error: Error) => void } | null = null;
 
@@ -87,7 +87,7 @@ export class Worker {
     this.connected = new Promise((resolve, reject) => {
       this.connectedSettlers = { resolve, reject };
     });
-    // Prevents an unhandled rejection in an app that does not await it. `onProblem` reports the error as well.
+    // Prevents an unhandled rejection in an app that does not await the promise. `onProblem` reports the error as well.
     this.connected.catch(() => {});
     this.searchLink = this.newLink(this.serverSocketUrl, null);
     this.dial(this.searchLink);
@@ -130,9 +130,9 @@ export class Worker {
     this.connectedSettlers = null;
   }
 
-  private newLink(url: string, target: string | null): Link {
-    const state = { connection: null, nodeId: null, connectedAt: 0, failures: 0, isRejected: false, cancelDial: null };
-    return { url, target, ...state };
+  private newLink(url: string, targetNodeId: string | null): Link {
+    const initialState = { connection: null, nodeId: null, connectedAt: 0, failures: 0, isRejected: false, cancelDial: null };
+    return { url, targetNodeId, ...initialState };
   }
 
   private cancelTimer(link: Link): void {
@@ -184,11 +184,14 @@ export class Worker {
     this.setState('connected');
   }
 
-  /** The node has another connection of this worker. The server may have sent work with its welcome. */
+  /**
+   * Drains a connection to a node that another connection has already reached. It is not closed immediately, because the server
+   * may have sent work together with its welcome.
+   */
   private dropSurplus(link: Link): void {
     void link.connection?.drain(SURPLUS_GRACE_MS);
     link.connection = null;
-    if (link.target !== null) this.directLinks.delete(link.target);
+    if (link.targetNodeId !== null) this.directLinks.delete(link.targetNodeId);
     if (link !== this.searchLink) return;
     this.searchLink = null;
     this.searchCount++;
@@ -208,7 +211,8 @@ export class Worker {
     link.isRejected = rejection?.retry === false;
     if (this.isEnding) return;
     this.options.onProblem(`${link.url}: ${message}`);
-    // The server would reject every further search. If a node rejects a direct connection, only that node may run another version.
+    // The server would reject every further search. A rejected direct connection says less: perhaps only that node runs another
+    // version.
     if (rejection && link.isRejected && link === this.searchLink) {
       this.searchCount = Number.POSITIVE_INFINITY;
       if (this.reachedNodeIds.size === 0) {
@@ -227,7 +231,7 @@ export class Worker {
     link.connection = null;
     link.nodeId = null;
     if (this.isEnding) return;
-    if (link.target !== null) {
+    if (link.targetNodeId !== null) {
       link.failures = wasStable ? 0 : link.failures;
       this.retryLater(link);
     } else {
@@ -245,7 +249,7 @@ export class Worker {
     const { time } = this.options;
     link.cancelDial = time.after(reconnectDelayMs(link.failures++, time.random()), () => {
       link.cancelDial = null;
-      if (!this.isEnding && this.directLinks.get(link.target ?? '') === link) this.dial(link);
+      if (!this.isEnding && this.directLinks.get(link.targetNodeId ?? '') === link) this.dial(link);
     });
   }
 
@@ -267,14 +271,14 @@ export class Worker {
     return neededLinks({ nodes: this.nodes, reachedNodeIds: this.reachedNodeIds, directFailures, searchCount: this.searchCount });
   }
 
-  /** Connects to nodes without a connection, and gives up nodes that no longer exist. */
+  /** Connects to nodes without a connection, and drops the links to nodes that no longer exist. */
   private connectAsNeeded(): void {
     if (this.isEnding) return;
-    const listed = new Set(this.nodes.map(({ nodeId }) => nodeId));
-    const reached = this.reachedNodeIds;
+    const listedNodeIds = new Set(this.nodes.map(({ nodeId }) => nodeId));
+    const { reachedNodeIds } = this;
     for (const [nodeId, link] of [...this.directLinks]) {
       // An open connection to a node that leaves ends when its work is answered.
-      if (link.nodeId !== null || (listed.has(nodeId) && !reached.has(nodeId))) continue;
+      if (link.nodeId !== null || (listedNodeIds.has(nodeId) && !reachedNodeIds.has(nodeId))) continue;
       this.cancelTimer(link);
       this.directLinks.delete(nodeId);
       link.connection?.close('the node no longer exists, or has another connection');

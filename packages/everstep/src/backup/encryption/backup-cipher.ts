@@ -27,12 +27,12 @@ const derive = (key: Uint8Array, salt: Uint8Array, info: string): Uint8Array =>
 
 function cipherOf(encryption: Encryption, inputKey: Uint8Array): BackupCipher {
   const salt = Buffer.from(encryption.salt, 'base64url');
-  const root = derive(inputKey, salt, 'everstep backup');
+  const rootKey = derive(inputKey, salt, 'everstep backup');
   return {
     encryption,
-    keyOf: (path) => derive(root, salt, `file ${path}`),
+    keyOf: (path) => derive(rootKey, salt, `file ${path}`),
     sealOf: (text) =>
-      createHmac('sha256', derive(root, salt, 'manifest'))
+      createHmac('sha256', derive(rootKey, salt, 'manifest'))
         .update(text)
         .digest('base64url'),
   };

@@ -24,16 +24,16 @@ interface Chunk {
 
 /** Splits a stream into chunks of equal size. The last chunk may be shorter or empty. */
 async function* chunksOf(source: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Chunk> {
-  let pending = Buffer.alloc(0);
+  let pendingBytes = Buffer.alloc(0);
   for await (const input of source) {
-    pending = pending.length === 0 ? Buffer.from(input) : Buffer.concat([pending, input]);
+    pendingBytes = pendingBytes.length === 0 ? Buffer.from(input) : Buffer.concat([pendingBytes, input]);
     let offset = 0;
     // The bytes at the end may be the last chunk, so they are kept until more data arrives.
-    for (; pending.length - offset > size; offset += size)
-      yield { bytes: pending.subarray(offset, offset + size), isLast: false };
-    pending = pending.subarray(offset);
+    for (; pendingBytes.length - offset > size; offset += size)
+      yield { bytes: pendingBytes.subarray(offset, offset + size), isLast: false };
+    pendingBytes = pendingBytes.subarray(offset);
   }
-  yield { bytes: pending, isLast: true };
+  yield { bytes: pendingBytes, isLast: true };
 }
 
 /** Encrypts a stream. `key` has 32 bytes and must be used for this stream only. */

@@ -46,17 +46,17 @@ function upsertCommand(shell: Shell): Command {
   return command.action(async (input: string) => {
     const newDocuments = await readDocuments(input);
     const { documents, options } = await openSearch(command, shell);
-    let upserted = 0;
+    let upsertedCount = 0;
     for (const request of requestsOf(newDocuments)) {
       try {
         await documents.upsert(request);
       } catch (error) {
-        if (upserted > 0) shell.printError(`${countText(upserted, 'document')} upserted; the remaining ones failed.\n`);
+        if (upsertedCount > 0) shell.printError(`${countText(upsertedCount, 'document')} upserted; the remaining ones failed.\n`);
         throw error;
       }
-      upserted += request.length;
+      upsertedCount += request.length;
     }
-    screen.write(options.json ? json({ upserted }) : `${upserted} upserted\n`);
+    screen.write(options.json ? json({ upserted: upsertedCount }) : `${upsertedCount} upserted\n`);
   });
 }
 
@@ -76,13 +76,13 @@ function fetchCommand(shell: Shell): Command {
     const choice = idsOrPrefix(ids, command.opts<ChoiceOptions>());
     if (!choice) throw new UsageError('Give document ids or --prefix.');
     const { documents, options } = await openSearch(command, shell);
-    const fetched = await documents.fetch(choice);
-    const existing = fetched.filter((document) => document !== null);
-    if (options.json) screen.write(json(fetched));
-    else if (existing.length > 0) screen.write(table(screen, HEAD, existing.map(cellsOf)));
-    const missing = ids.filter((_, index) => fetched[index] === null);
-    if (missing.length > 0) throw new NotFoundError(`document not found: ${missing.map(printable).join(', ')}`);
-    if (existing.length === 0 && !options.json) screen.write('No matching documents.\n');
+    const fetchedDocuments = await documents.fetch(choice);
+    const foundDocuments = fetchedDocuments.filter((document) => document !== null);
+    if (options.json) screen.write(json(fetchedDocuments));
+    else if (foundDocuments.length > 0) screen.write(table(screen, HEAD, foundDocuments.map(cellsOf)));
+    const missingIds = ids.filter((_, index) => fetchedDocuments[index] === null);
+    if (missingIds.length > 0) throw new NotFoundError(`document not found: ${missingIds.map(printable).join(', ')}`);
+    if (foundDocuments.length === 0 && !options.json) screen.write('No matching documents.\n');
   });
 }
 
@@ -101,8 +101,8 @@ function deleteCommand(shell: Shell): Command {
     const choice: DocumentChoice | null = choiceOptions.filter === undefined ? documentsById : { filter: choiceOptions.filter };
     if (!choice) throw new UsageError('Give document ids, --prefix or --filter. To delete all documents, use reset.');
     const { documents, options } = await openSearch(command, shell);
-    const deleted = await documents.delete(choice);
-    screen.write(options.json ? json({ deleted }) : `${deleted} deleted\n`);
+    const deletedCount = await documents.delete(choice);
+    screen.write(options.json ? json({ deleted: deletedCount }) : `${deletedCount} deleted\n`);
   });
 }
 

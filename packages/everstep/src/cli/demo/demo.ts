@@ -1,4 +1,4 @@
-/** The demo of `npm start`: an order from trigger to result, and one through the dead letter queue and back. */
+/** The demo of `npm start`: one order that succeeds, and one that fails and is resumed from the dead letter queue. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, type DeadLetterEntry, type RunJournal } from '@everstep/sdk';
 import type { Credentials } from '../../bootstrap/credentials.js';
@@ -19,7 +19,7 @@ const CALLBACK_TIMEOUT_MS = 10_000;
 /** Maximum number of earlier runs that the demo follows. Further ones are only counted, up to the next limit. */
 const MAX_FOLLOWED_RUNS = 5;
 const MAX_COUNTED_RUNS = 500;
-/** Maximum time to follow earlier runs, and longest wait of a run for which the demo waits too. */
+/** Maximum time to follow earlier runs, and the longest pause of a run during which the demo keeps following it. */
 const FOLLOW_EARLIER_MS = 20_000;
 const MAX_WAIT_MS = 5_000;
 
@@ -74,11 +74,11 @@ interface FollowOptions {
   readonly story?: RunStory;
   readonly past?: StoryPast;
   /** Returns whether the run does not have to be followed further. */
-  readonly isEnough?: (journal: RunJournal) => boolean;
+  readonly canStop?: (journal: RunJournal) => boolean;
 }
 
-/** Returns the event that the run waits for, if any. */
-const eventOf = ({ tasks }: RunJournal): string | undefined => tasks.find(({ kind }) => kind === 'wait')?.waitEventId;
+/** Returns the id of the event that the run waits for, if any. */
+const waitEventIdOf = ({ tasks }: RunJournal): string | undefined => tasks.find(({ kind }) => kind === 'wait')?.waitEventId;
 
 /** Returns the time until the next task of the run is due; 0 if it is due already. */
 function waitMs({ tasks }: RunJournal): number {
@@ -87,11 +87,11 @@ function waitMs({ tasks }: RunJournal): number {
 }
 
 /** Describes the state of a run that has not ended. */
-function stateOf(journal: RunJournal): string {
-  const event = eventOf(journal);
-  if (event !== undefined) return `waiting for event ${event}`;
-  const wait = waitMs(journal);
-  return wait > 0 ? `continues in ${duration(wait)}` : 'is still running';
+function stateText(journal: RunJournal): string {
+  const eventId = waitEventIdOf(journal);
+  if (eventId !== undefined) return `waiting for event ${eventId}`;
+  const remainingMs = waitMs(journal);
+  return remainingMs > 0 ? `continues in ${duration(remainingMs)}` : 'is still running';
 }
 
 class DemoPlayback {
@@ -124,9 +124,9 @@ class DemoPlayback {
     await pause(POLL_INTERVAL_MS, undefined, { signal: this.context.signal });
   }
 
-  /** Prints the run and the runs it invokes until it ends or `isEnough`. Resolves with its journal. */
+  /** Prints the run and the runs it invokes until it ends or `canStop` returns true. Resolves with its journal. */
   private async follow(workflowRunId: string, options: FollowOptions = {}): Promise<RunJournal> {
-    const { story = new RunStory(this.context.screen), past, isEnough = () => false } = options;
+    const { story = new RunStory(this.context.screen), past, canStop = () => false } = options;
     for (;;) {
       const journal = await this.client.runs.get(workflowRunId);
       const invokedRuns = await Promise.all(
@@ -136,7 +136,7 @@ class DemoPlayback {
       );
       const page = pageOf(journal, past === undefined ? {} : { past });
       story.print(page, ...invokedRuns.map((child) => pageOf(child, { depth: 1, past: page.past })));
-      if (journal.workflowState !== 'RUN_STARTED' || isEnough(journal)) return journal;
+      if (journal.workflowState !== 'RUN_STARTED' || canStop(journal)) return journal;
       await this.pauseBetweenPolls();
     }
   }
@@ -153,29 +153,30 @@ class DemoPlayback {
   private async showEarlierRuns(): Promise<void> {
     const { startedAt } = this.context.server;
     let runCount = 0;
-    const unfinished: string[] = [];
+    const unfinishedRunIds: string[] = [];
     for await (const run of this.client.logs()) {
       runCount++;
       // A run that was nearly finished may have ended by now. An invoked run is printed together with its parent.
       const wasUnfinished = (run.workflowRunCompletedAt ?? startedAt) >= startedAt;
-      if (wasUnfinished && run.workflowRunOrigin?.kind !== 'invoke') unfinished.push(run.workflowRunId);
+      if (wasUnfinished && run.workflowRunOrigin?.kind !== 'invoke') unfinishedRunIds.push(run.workflowRunId);
       if (runCount === MAX_COUNTED_RUNS) break;
     }
     if (runCount === 0) return;
     const countLabel =
       runCount === MAX_COUNTED_RUNS ? `${runCount} runs or more` : runCount === 1 ? 'One run' : `${runCount} runs`;
     this.print(`${countLabel} from earlier starts ${runCount === 1 ? 'is' : 'are'} in the store.\n`);
-    if (unfinished.length === 0) return;
-    const unfinishedLabel = runCount === 1 ? 'It' : unfinished.length === 1 ? 'One of them' : `${unfinished.length} of them`;
+    if (unfinishedRunIds.length === 0) return;
+    const unfinishedLabel =
+      runCount === 1 ? 'It' : unfinishedRunIds.length === 1 ? 'One of them' : `${unfinishedRunIds.length} of them`;
     this.heading(
-      `${unfinishedLabel} had not finished when the server stopped, and ${unfinished.length === 1 ? 'continues' : 'continue'} after the last recorded step.`,
+      `${unfinishedLabel} had not finished when the server stopped, and ${unfinishedRunIds.length === 1 ? 'continues' : 'continue'} after the last recorded step.`,
     );
     const past = { until: startedAt, text: 'recorded before the server stopped' };
-    const until = Date.now() + FOLLOW_EARLIER_MS;
-    const isEnough = (journal: RunJournal) => Date.now() > until || waitMs(journal) > MAX_WAIT_MS;
-    for (const workflowRunId of unfinished.slice(0, MAX_FOLLOWED_RUNS)) {
+    const giveUpAt = Date.now() + FOLLOW_EARLIER_MS;
+    const canStop = (journal: RunJournal) => Date.now() > giveUpAt || waitMs(journal) > MAX_WAIT_MS;
+    for (const workflowRunId of unfinishedRunIds.slice(0, MAX_FOLLOWED_RUNS)) {
       this.print(`   ${workflowRunId}`);
-      this.printEnd(await this.follow(workflowRunId, { past, isEnough }));
+      this.printEnd(await this.follow(workflowRunId, { past, canStop }));
     }
     this.print('');
   }
@@ -183,7 +184,7 @@ class DemoPlayback {
   private printEnd(journal: RunJournal): void {
     const { screen } = this.context;
     if (journal.workflowState === 'RUN_STARTED') {
-      this.print(`   ${stateOf(journal)}; details: npx everstep runs explain ${journal.workflowRunId}`);
+      this.print(`   ${stateText(journal)}; details: npx everstep runs explain ${journal.workflowRunId}`);
       return;
     }
     const durationText = duration((journal.workflowRunCompletedAt ?? journal.workflowCreatedAt) - journal.workflowCreatedAt);
@@ -207,8 +208,8 @@ class DemoPlayback {
     const { workflowRunId } = await this.trigger({ orderId, payWith: 'card', lines }, 3);
     this.print(`   triggered ${app.workflowUrl} as ${workflowRunId}`);
     const story = new RunStory(screen);
-    const waitingRun = await this.follow(workflowRunId, { story, isEnough: (journal) => eventOf(journal) !== undefined });
-    const eventId = eventOf(waitingRun);
+    const waitingRun = await this.follow(workflowRunId, { story, canStop: (journal) => waitEventIdOf(journal) !== undefined });
+    const eventId = waitEventIdOf(waitingRun);
     if (eventId !== undefined) await this.confirm(eventId);
     this.printEnd(await this.follow(workflowRunId, { story }));
     this.print('');
@@ -227,20 +228,21 @@ class DemoPlayback {
     const lines = [{ product: 'book', quantity: 1 }];
     const { workflowRunId } = await this.trigger({ orderId: `bank-${Date.now().toString(36)}`, payWith: 'bank', lines }, 2);
     this.print(`   triggered as ${workflowRunId}`);
-    const failed = await this.follow(workflowRunId);
-    this.printEnd(failed);
+    const failedRun = await this.follow(workflowRunId);
+    this.printEnd(failedRun);
     const { messages } = await this.client.dlq.list({ workflowRunId });
     const [entry] = messages;
-    if (!entry) throw new Error(`the run ${workflowRunId} ended as ${failed.workflowState} and is not in the dead letter queue`);
+    if (!entry)
+      throw new Error(`the run ${workflowRunId} ended as ${failedRun.workflowState} and is not in the dead letter queue`);
     this.print(`   the run is in the dead letter queue as ${styled(screen, 'yellow', entry.dlqId)}`);
     await this.showFailureFunction(entry);
     this.print('');
 
     this.heading('3. The bank is up again, and the run is resumed. Completed steps are kept; only the other steps run.');
     await fetch(`${app.url}/bank/up`, { method: 'POST', signal });
-    const resumed = await this.client.dlq.resume(entry.dlqId);
-    this.print(`   resumed as ${resumed.workflowRunId}`);
-    this.printEnd(await this.follow(resumed.workflowRunId));
+    const resumedRun = await this.client.dlq.resume(entry.dlqId);
+    this.print(`   resumed as ${resumedRun.workflowRunId}`);
+    this.printEnd(await this.follow(resumedRun.workflowRunId));
     this.print('');
   }
 

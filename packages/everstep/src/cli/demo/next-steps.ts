@@ -40,8 +40,8 @@ function orderCommand(path: string, { orderId, payWith, product, headers }: Exam
 export function commandsToTry({
   exampleUrl,
 }: Pick<NextStepsOptions, 'exampleUrl'>): readonly (readonly [title: string, ...commands: string[]])[] {
-  const logs = ['List the latest runs with their steps', curlGet('/v2/workflows/logs?count=2')] as const;
-  if (exampleUrl === null) return [logs, ['Show the API reference (OpenAPI)', 'curl -s "$EVERSTEP_URL/openapi.json"']];
+  const listRuns = ['List the latest runs with their steps', curlGet('/v2/workflows/logs?count=2')] as const;
+  if (exampleUrl === null) return [listRuns, ['Show the API reference (OpenAPI)', 'curl -s "$EVERSTEP_URL/openapi.json"']];
   const trigger = (exampleOrder: ExampleOrder) => orderCommand(`/v2/trigger/${exampleUrl}/order`, exampleOrder);
   const waitForResult = 'Svc-Wait-For-Result: 30s';
   return [
@@ -86,7 +86,7 @@ export function commandsToTry({
       curlGet('/v2/schedules/books'),
       `curl -s -X DELETE ${AUTHORIZATION} "$EVERSTEP_URL/v2/schedules/books"`,
     ],
-    logs,
+    listRuns,
   ];
 }
 
@@ -101,7 +101,7 @@ export function allStepsText({ url, token, exampleUrl }: Pick<NextStepsOptions, 
 /** Returns the file in the data directory that contains all commands to try. */
 export const allStepsFile = (dataDir: string): string => join(dataDir, 'next-steps.txt');
 
-/** Returns commands of the command line, which finds the server and its token itself. */
+/** Returns `everstep` commands. They find the server and its token automatically. */
 const firstSteps = (exampleUrl: string | null): readonly { readonly command: string; readonly title: string }[] => [
   exampleUrl === null
     ? { command: 'npx everstep env', title: 'Print the settings for your app. README.md continues with "Your first workflow"' }

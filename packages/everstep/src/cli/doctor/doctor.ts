@@ -39,8 +39,8 @@ function readSystemFile(path: string): string | null {
 
 /** Returns the memory of the container, or of the machine, in bytes. */
 function readMemoryLimit(): number {
-  const limits = CGROUP_LIMITS.map((path) => Number(readSystemFile(path)?.trim() ?? Number.NaN)).filter((bytes) => bytes > 0);
-  return Math.min(totalmem(), ...limits);
+  const byteLimits = CGROUP_LIMITS.map((path) => Number(readSystemFile(path)?.trim() ?? Number.NaN)).filter((bytes) => bytes > 0);
+  return Math.min(totalmem(), ...byteLimits);
 }
 
 async function readFileFacts(path: string): Promise<FileFacts> {
@@ -57,8 +57,8 @@ async function readFileFacts(path: string): Promise<FileFacts> {
 
 async function checkFiles({ dataDir, envFile, tls, store }: Config): Promise<readonly Finding[]> {
   if (process.platform === 'win32') return [findingsOf('files').skipped('Windows has no permission bits')];
-  const credentials = (await readdir(dataDir).catch(() => [])).filter((name) => /^credentials\..*json$/.test(name));
-  const dataDirFiles = [...SECRET_FILES, ...credentials, 'search'].map((name) => join(dataDir, name));
+  const credentialNames = (await readdir(dataDir).catch(() => [])).filter((name) => /^credentials\..*json$/.test(name));
+  const dataDirFiles = [...SECRET_FILES, ...credentialNames, 'search'].map((name) => join(dataDir, name));
   const otherFiles = [...(envFile === null ? [] : [envFile]), ...(tls ? [tls.key] : [])];
   const storeFiles = store.kind === 'file' ? [store.file, `${store.file}-wal`, `${store.file}-mark`] : [];
   const paths = new Set([dataDir, ...dataDirFiles, ...storeFiles, ...otherFiles]);
@@ -127,7 +127,7 @@ export async function examine(config: Config, { backups, maxBackupAgeMs, probe }
   const clockFinding = version === null ? null : assessServerClock(url, health);
   const storeFindings = isPostgres ? await checkDatabase(store.url) : checkFile(store.file, dataDir, version !== null);
   const backupFacts = backups === null ? null : await findBackups(backups);
-  const limits = readSystemFile('/proc/self/limits');
+  const processLimits = readSystemFile('/proc/self/limits');
   return [
     assessServer(url, health, ready),
     assessVersions(SERVER_VERSION, version),
@@ -139,7 +139,7 @@ export async function examine(config: Config, { backups, maxBackupAgeMs, probe }
     ...(await checkTls(config, probe)),
     ...(await checkAddresses(config, version, probe)),
     ...assessSettings(config),
-    assessDescriptors(limits === null ? null : descriptorLimitIn(limits)),
+    assessDescriptors(processLimits === null ? null : descriptorLimitIn(processLimits)),
     assessMemory({ limitBytes: readMemoryLimit(), heapBytes: getHeapStatistics().heap_size_limit }),
   ];
 }

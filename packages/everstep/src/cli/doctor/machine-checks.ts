@@ -9,7 +9,7 @@ const MIN_FREE_BYTES = 256 * MIB;
 const MIN_FREE_SHARE = 0.05;
 const LOW_FREE_SHARE = 0.15;
 /** Minimum number of file descriptors. With fewer, a few hundred clients and apps would use them up. */
-const ENOUGH_DESCRIPTORS = 4_096;
+const MIN_DESCRIPTORS = 4_096;
 const MIN_MEMORY_BYTES = 512 * MIB;
 /** Memory for code, stack, connections and the page cache of the store. */
 const BASE_BYTES = 160 * MIB;
@@ -33,16 +33,16 @@ export interface DiskFacts {
 
 export function assessDisk({ path, freeBytes, totalBytes, storeBytes }: DiskFacts): Finding {
   const { ok, warning, problem } = findingsOf('disk');
-  const free = `${formatBytes(freeBytes)} of ${formatBytes(totalBytes)} are free on the disk of ${path}`;
+  const freeText = `${formatBytes(freeBytes)} of ${formatBytes(totalBytes)} are free on the disk of ${path}`;
   const fix = 'Free space, enlarge the disk, or shorten the retention of runs. A full disk stops all deliveries.';
-  if (freeBytes < MIN_FREE_BYTES || freeBytes < totalBytes * MIN_FREE_SHARE) return problem(free, fix);
-  if (freeBytes < totalBytes * LOW_FREE_SHARE) return warning(free, fix);
+  if (freeBytes < MIN_FREE_BYTES || freeBytes < totalBytes * MIN_FREE_SHARE) return problem(freeText, fix);
+  if (freeBytes < totalBytes * LOW_FREE_SHARE) return warning(freeText, fix);
   if (freeBytes < storeBytes)
     return warning(
-      `${free}, less than the store (${formatBytes(storeBytes)})`,
+      `${freeText}, less than the store (${formatBytes(storeBytes)})`,
       'Free space, or enlarge the disk: everstep verify copies the store.',
     );
-  return ok(free);
+  return ok(freeText);
 }
 
 export interface FileFacts {
@@ -94,18 +94,18 @@ export function assessBackups(
       `${backups.directory} contains no complete backup`,
       'Make one with everstep backup --to <directory>, and schedule it.',
     );
-  const age = Math.max(0, now - backups.newest.startedAt);
-  const text = `the latest backup, ${backups.newest.directory}, is ${duration(age)} old`;
-  if (age <= maxAgeMs) return ok(text);
+  const ageMs = Math.max(0, now - backups.newest.startedAt);
+  const text = `the latest backup, ${backups.newest.directory}, is ${duration(ageMs)} old`;
+  if (ageMs <= maxAgeMs) return ok(text);
   return problem(`${text} (allowed: ${duration(maxAgeMs)})`, 'Make a backup now, and find out why the scheduled ones fail.');
 }
 
-/** Assesses the limit of open files of a process. `limit` is null if it is unknown or unlimited. */
-export function assessDescriptors(limit: number | null): Finding {
+/** Assesses the maximum number of open files of a process. `openFileLimit` is null if it is unknown or unlimited. */
+export function assessDescriptors(openFileLimit: number | null): Finding {
   const { ok, skipped, warning } = findingsOf('descriptors');
-  if (limit === null) return skipped('the limit of open files is unknown here, or there is none');
-  const text = `a process started here may open ${limit} files, enough for ${connectionLimitsFor(limit).served} client connections`;
-  if (limit >= ENOUGH_DESCRIPTORS) return ok(text);
+  if (openFileLimit === null) return skipped('the limit of open files is unknown here, or there is none');
+  const text = `a process started here may open ${openFileLimit} files, enough for ${connectionLimitsFor(openFileLimit).served} client connections`;
+  if (openFileLimit >= MIN_DESCRIPTORS) return ok(text);
   return warning(text, 'Raise the limit for the server: ulimit -n 65536, or LimitNOFILE=65536 in a systemd unit.');
 }
 
@@ -121,11 +121,11 @@ export function assessMemory({ limitBytes, heapBytes }: MemoryFacts): Finding {
   const text = `memory ${formatBytes(limitBytes)}, maximum heap ${formatBytes(heapBytes)}`;
   if (limitBytes < MIN_MEMORY_BYTES)
     return problem(text, `Give the server at least ${formatBytes(MIN_MEMORY_BYTES)}; see docs/operations/scaling.md.`);
-  const buffers = LIMITS.maxReplyBytesInMemory;
-  if (heapBytes + buffers + BASE_BYTES <= limitBytes) return ok(text);
+  const bufferBytes = LIMITS.maxReplyBytesInMemory;
+  if (heapBytes + bufferBytes + BASE_BYTES <= limitBytes) return ok(text);
   const heapMib = Math.floor((limitBytes * HEAP_SHARE) / MIB);
   return warning(
-    `${text}, and up to ${formatBytes(buffers)} for responses of apps: together more than the memory`,
+    `${text}, and up to ${formatBytes(bufferBytes)} for responses of apps: together more than the memory`,
     `Set NODE_OPTIONS=--max-old-space-size=${heapMib} for the server, or give it more memory. Otherwise the system may kill it under load.`,
   );
 }

@@ -20,7 +20,7 @@ interface Risk {
 
 function risksOf(config: Config): readonly Risk[] {
   const { host, tls, publicUrl, store, metricsAddress } = config;
-  const isOpen = !isLoopback(host);
+  const isExposed = !isLoopback(host);
   return [
     {
       applies: config.acceptLoss,
@@ -33,7 +33,7 @@ function risksOf(config: Config): readonly Risk[] {
       fix: 'List the hosts and ports of your apps instead, such as app.internal:3000.',
     },
     {
-      applies: isOpen && tls === null && publicUrl?.startsWith('https:') !== true,
+      applies: isExposed && tls === null && publicUrl?.startsWith('https:') !== true,
       message: `the server listens on ${host} without TLS, and EVERSTEP_PUBLIC_URL is not https: tokens are sent in plain text`,
       fix: 'Set EVERSTEP_TLS_CERT and EVERSTEP_TLS_KEY, or use a proxy with TLS and set EVERSTEP_PUBLIC_URL to its https URL.',
     },
@@ -64,7 +64,7 @@ function risksOf(config: Config): readonly Risk[] {
       fix: 'Remove it, unless the SMTP server is in a trusted network and has no TLS.',
     },
     {
-      applies: config.queryTokens && isOpen,
+      applies: config.queryTokens && isExposed,
       message: 'tokens are accepted in the query of a URL, where proxies log them',
       fix: 'Set EVERSTEP_QUERY_TOKENS=0 unless a client needs this.',
     },

@@ -75,19 +75,19 @@ export function assessServerClock(url: string, reply: Reply | NoReply): Finding 
 
 export function assessCertificate(location: string, { validFrom, validTo }: Certificate, now: number): Finding {
   const { ok, warning, problem } = findingsOf('tls');
-  const until = `${instant(validTo)} UTC`;
-  const renew = 'Renew it. Everstep reads changed certificate files without a restart.';
+  const expiryText = `${instant(validTo)} UTC`;
+  const renewalFix = 'Renew it. Everstep reads changed certificate files without a restart.';
   if (now < validFrom)
     return problem(
       `the certificate of ${location} is valid only from ${instant(validFrom)} UTC`,
       'Check the clock of this machine.',
     );
-  if (now >= validTo) return problem(`the certificate of ${location} expired on ${until}`, renew);
-  if (validTo - now < EXPIRES_SOON_MS) return warning(`the certificate of ${location} expires on ${until}`, renew);
-  return ok(`the certificate of ${location} is valid until ${until}`);
+  if (now >= validTo) return problem(`the certificate of ${location} expired on ${expiryText}`, renewalFix);
+  if (validTo - now < EXPIRES_SOON_MS) return warning(`the certificate of ${location} expires on ${expiryText}`, renewalFix);
+  return ok(`the certificate of ${location} is valid until ${expiryText}`);
 }
 
-/** Assesses an address at which others reach the server. `name` is the setting. */
+/** Assesses an address at which apps, people or other nodes reach the server. `name` is the name of the setting. */
 export function assessAddress(name: string, url: string, health: Reply | NoReply, ownVersion: string | null): Finding {
   const { ok, warning, problem } = findingsOf('addresses');
   if (health.kind === 'failed')

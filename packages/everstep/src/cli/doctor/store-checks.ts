@@ -13,7 +13,7 @@ import { assessClock } from './server-checks.js';
 const { ok, skipped, warning, problem } = findingsOf('store');
 const SLOW_DATABASE_MS = 100;
 const MAX_BACKUPS = 1_000;
-const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
+const SILENT_LOG = { debug() {}, info() {}, warn() {}, error() {} };
 
 function assessSchema(schema: number, currentSchema: number): Finding | null {
   if (schema > currentSchema)
@@ -36,9 +36,11 @@ export function checkFile(storeFile: string, dataDir: string, isRunning: boolean
     const companionFiles = dirname(storeFile) === dataDir ? [credentialsFile(dataDir)] : [];
     const inspection = inspectQuickly(storeFile, companionFiles);
     if (!inspection) return [skipped(`there is no store at ${storeFile} yet`)];
-    const doubts = inspection.doubts.map(({ event }) => warning(event, 'See "Damaged files" in docs/operations/durability.md.'));
-    const schema = assessSchema(inspection.schema, inspection.currentSchema);
-    const findings = schema ? [...doubts, schema] : doubts;
+    const doubtFindings = inspection.doubts.map(({ event }) =>
+      warning(event, 'See "Damaged files" in docs/operations/durability.md.'),
+    );
+    const schemaFinding = assessSchema(inspection.schema, inspection.currentSchema);
+    const findings = schemaFinding ? [...doubtFindings, schemaFinding] : doubtFindings;
     return findings.length > 0 ? findings : [ok(`the store ${storeFile} opens; everstep verify checks all of it`)];
   } catch (error) {
     if (error instanceof StoreOpenError && error.code === 'in-use')
@@ -54,9 +56,9 @@ export function checkFile(storeFile: string, dataDir: string, isRunning: boolean
   }
 }
 
-/** Assesses a PostgreSQL store. `now` is the time of this machine when the facts were read, Unix ms. */
-export function assessDatabase(facts: DatabaseExamination, now: number): readonly Finding[] {
-  const { version, hasFsync, roundTripMs, schema, currentSchema } = facts;
+/** Assesses a PostgreSQL store. `now` is the time of this machine when the database was examined, Unix ms. */
+export function assessDatabase(examination: DatabaseExamination, now: number): readonly Finding[] {
+  const { version, hasFsync, roundTripMs, schema, currentSchema } = examination;
   const possibleFindings: (Finding | null)[] = [
     schema === 0
       ? skipped('the database has no Everstep schema yet; the first start creates it')
@@ -72,16 +74,16 @@ export function assessDatabase(facts: DatabaseExamination, now: number): readonl
         ),
   ];
   const findings = possibleFindings.filter((finding) => finding !== null);
-  const clock = assessClock('the database', facts.now - (now - roundTripMs / 2), roundTripMs / 2);
+  const clockFinding = assessClock('the database', examination.now - (now - roundTripMs / 2), roundTripMs / 2);
   return [
     ...(findings.length > 0 ? findings : [ok(`PostgreSQL ${version} responds within ${Math.ceil(roundTripMs)} ms`)]),
-    clock,
+    clockFinding,
   ];
 }
 
 export async function checkDatabase(url: string): Promise<readonly Finding[]> {
   try {
-    return assessDatabase(await examineDatabase(url, QUIET), Date.now());
+    return assessDatabase(await examineDatabase(url, SILENT_LOG), Date.now());
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return [problem(`the database cannot be used: ${reason}`, 'Check EVERSTEP_STORE, the network, and the log of PostgreSQL.')];
@@ -90,14 +92,14 @@ export async function checkDatabase(url: string): Promise<readonly Finding[]> {
 
 /** Finds the newest complete backup in a directory: the directory itself, or those in it. */
 export async function findBackups(directory: string): Promise<BackupFacts> {
-  const names = await readdir(directory).catch(() => []);
-  const candidates = [directory, ...names.slice(-MAX_BACKUPS).map((name) => join(directory, name))];
-  let newest: BackupFacts['newest'] = null;
+  const entryNames = await readdir(directory).catch(() => []);
+  const candidates = [directory, ...entryNames.slice(-MAX_BACKUPS).map((name) => join(directory, name))];
+  let newestBackup: BackupFacts['newest'] = null;
   for (const candidate of candidates) {
     const manifest = await readManifest(candidate).catch(() => null);
     const startedAt = manifest === null ? Number.NaN : Date.parse(manifest.beganAt);
-    if (!Number.isNaN(startedAt) && (newest === null || startedAt > newest.startedAt))
-      newest = { directory: candidate, startedAt };
+    if (!Number.isNaN(startedAt) && (newestBackup === null || startedAt > newestBackup.startedAt))
+      newestBackup = { directory: candidate, startedAt };
   }
-  return { directory, newest };
+  return { directory, newest: newestBackup };
 }

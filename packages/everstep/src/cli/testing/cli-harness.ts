@@ -16,13 +16,13 @@ export class CliHarness {
   /** Content of the env file: URL, tokens and keys. */
   readonly serverEnv: Readonly<Record<string, string>>;
   readonly appUrl: string;
-  private readonly app: Server;
+  private readonly appServer: Server;
 
-  private constructor(directory: TestDirectory, serverEnv: Readonly<Record<string, string>>, app: Server) {
+  private constructor(directory: TestDirectory, serverEnv: Readonly<Record<string, string>>, appServer: Server) {
     this.directory = directory;
     this.serverEnv = serverEnv;
-    this.app = app;
-    this.appUrl = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
+    this.appServer = appServer;
+    this.appUrl = `http://127.0.0.1:${(appServer.address() as AddressInfo).port}`;
   }
 
   /** Starts a server and an app. `makeApp` receives the signing keys of the server. */
@@ -38,15 +38,15 @@ export class CliHarness {
     await server.printed(/is listening on/);
     const serverEnv = await readEnvFile(envFile);
     const { EVERSTEP_CURRENT_SIGNING_KEY: current = '', EVERSTEP_NEXT_SIGNING_KEY: next = '' } = serverEnv;
-    const app = createServer(makeApp({ current, next }));
-    await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
-    return new CliHarness(directory, serverEnv, app);
+    const appServer = createServer(makeApp({ current, next }));
+    await new Promise<void>((resolve) => appServer.listen(0, '127.0.0.1', resolve));
+    return new CliHarness(directory, serverEnv, appServer);
   }
 
   async close(): Promise<void> {
     await endAll();
-    this.app.closeAllConnections();
-    this.app.close();
+    this.appServer.closeAllConnections();
+    this.appServer.close();
     await this.directory.remove();
   }
 

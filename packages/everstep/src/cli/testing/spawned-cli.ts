@@ -22,16 +22,16 @@ export interface EndedProcess {
  * that speed up process starts in a test run are kept; see `scripts/tests/start-up/`.
  */
 export function cleanEnvironment(extra: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_') && name !== 'NODE_OPTIONS');
+  const inheritedEnv = Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_') && name !== 'NODE_OPTIONS');
   const preload = process.env.NODE_OPTIONS?.match(PRELOAD)?.[0];
-  return { ...Object.fromEntries(inherited), ...(preload === undefined ? {} : { NODE_OPTIONS: preload }), ...extra };
+  return { ...Object.fromEntries(inheritedEnv), ...(preload === undefined ? {} : { NODE_OPTIONS: preload }), ...extra };
 }
 
-const running = new Set<SpawnedCli>();
+const runningProcesses = new Set<SpawnedCli>();
 
 /** Kills the processes that failed tests left running, which would keep the test process alive. */
 export async function endAll(): Promise<void> {
-  await Promise.all([...running].map((cli) => cli.end('SIGKILL')));
+  await Promise.all([...runningProcesses].map((cli) => cli.end('SIGKILL')));
 }
 
 export class SpawnedCli {
@@ -53,11 +53,11 @@ export class SpawnedCli {
     this.child.stderr?.on('data', (chunk) => {
       this.stderr += chunk;
     });
-    running.add(this);
+    runningProcesses.add(this);
     this.ended = new Promise((resolve) => {
       this.child.once('close', (code) => {
         this.hasEnded = true;
-        running.delete(this);
+        runningProcesses.delete(this);
         resolve({ code, stdout: this.stdout, stderr: this.stderr });
       });
     });

@@ -12,7 +12,7 @@ export interface MailSettings {
   readonly tls: 'from-start' | 'upgrade' | 'if-offered';
   /** Address of the sender. */
   readonly from: string;
-  /** Addresses, and domains with a leading `@`, that may receive email, in lower case. An empty list allows all. */
+  /** Addresses, and domains with a leading `@`, that may receive email, in lowercase. An empty list allows all. */
   readonly recipients: readonly string[];
 }
 
@@ -74,7 +74,7 @@ function parseRecipients(text: string): readonly string[] {
   return Object.freeze(entries.map((entry) => (entry.includes('@') ? entry : `@${entry}`)));
 }
 
-/** Preserves the value type of each setting. */
+/** Declares a setting with the type of its value. */
 const setting = <Value>(declaration: Setting<Value>): Setting<Value> => declaration;
 
 export const MAIL_SETTINGS = {

@@ -20,7 +20,7 @@ function parseLongSecret(text: string): string {
   return text;
 }
 
-/** Preserves the value type of each setting. */
+/** Declares a setting with the type of its value. */
 const setting = <Value>(declaration: Setting<Value>): Setting<Value> => declaration;
 
 export const METRICS_SETTINGS = {

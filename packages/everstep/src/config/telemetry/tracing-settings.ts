@@ -129,8 +129,8 @@ function readTracesUrl(reader: EnvironmentReader): string {
 }
 
 /**
- * Reads the settings. Returns null if the export is disabled, which is the default unless an endpoint is set. In that case, the
- * other variables are not checked, because they may be set for other programs.
+ * Reads the settings. Returns null if the export is disabled, which is the default unless an endpoint is set. If it is disabled,
+ * the other variables are not checked, because they may be set for other programs.
  */
 export function readTracing(env: Environment, reportProblem: (sentence: string) => void): TracingSettings | null {
   const reader = new EnvironmentReader(env, reportProblem);

@@ -74,7 +74,7 @@ export async function assertObjectQuota(
   limits.countRefusal(instanceId, code);
   throw new ApiError(
     code,
-    `the queue instance has reached the limit of ${pluralName} of the plan ${plan.name} (${limit}: ${maxCount}, existing: ${existingCount}); use an existing one, or ask the operator for another plan`,
+    `the queue instance has reached the limit of ${pluralName} of the plan ${plan.name} (${limitName}: ${maxCount}, existing: ${existingCount}); use an existing one, or ask the operator for another plan`,
   );
 }
 

@@ -140,7 +140,7 @@ export class ConnectedApp {
     };
   }
 
-  /** Restarts or drains a process at random when it has received a message. Returns false if it no longer runs. */
+  /** Restarts or drains a process at random when it has received a message. Returns false if the process had already ended. */
   private injectFault(index: number, connection: CutConnection): boolean {
     const { random, faults } = this.options.network;
     const process = this.processes[index];

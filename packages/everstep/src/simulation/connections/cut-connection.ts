@@ -13,7 +13,7 @@ export interface ConnectionFaults {
   readonly maxConcurrency: number;
   /** Probability that the connection is cut at the message, which arrives in half of the cases. */
   readonly cut: number;
-  /** Probability that nothing arrives any longer, so that both sides must detect the loss. */
+  /** Probability that no further message arrives, so that both sides must detect the loss. */
   readonly silence: number;
   /** Probability that the worker that receives the message is killed, and another one is started. */
   readonly restartWorker: number;
@@ -73,7 +73,7 @@ export class CutConnection {
   private readonly receivers: Partial<Record<Side, Receiver>> = {};
   private readonly hasEnded: Record<Side, boolean> = { worker: false, server: false };
   /** Times when the last message to each side arrives. */
-  private readonly lastArrival: Record<Side, number> = { worker: 0, server: 0 };
+  private readonly lastArrivalAt: Record<Side, number> = { worker: 0, server: 0 };
   private isCut = false;
   private isSilent = false;
 
@@ -96,7 +96,7 @@ export class CutConnection {
     this.schedule(to, () => this.arrive(to, text));
   }
 
-  /** Ends the connection. The other side notices it after the messages that were sent. */
+  /** Ends the connection. The other side learns of it after the messages that were sent earlier. */
   close(from: Side, reason: string): void {
     if (this.hasEnded[from]) return;
     this.hasEnded[from] = true;
@@ -145,8 +145,8 @@ export class CutConnection {
 
   private schedule(to: Side, work: () => void): void {
     const { clock, random, faults } = this.network;
-    const at = Math.max(this.lastArrival[to], clock.now() + random.below(faults.maxDelayMs));
-    this.lastArrival[to] = at;
-    clock.setTimer(at, work);
+    const arrivesAt = Math.max(this.lastArrivalAt[to], clock.now() + random.below(faults.maxDelayMs));
+    this.lastArrivalAt[to] = arrivesAt;
+    clock.setTimer(arrivesAt, work);
   }
 }

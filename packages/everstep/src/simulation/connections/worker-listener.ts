@@ -1,4 +1,4 @@
-/** Accepts the connections of workers for one life of Everstep, as its HTTP server does. */
+/** Accepts the connections of workers for one life of the server, in place of its HTTP server. */
 import type { Clock } from '../../ports/clock.js';
 import { readHello } from '../../worker-connections/read-frames.js';
 import { WorkerLink } from '../../worker-connections/worker-link.js';

@@ -41,15 +41,15 @@ export class WaitingServer {
       if (listener.port !== 0) servers.push(await this.listen(listener));
   }
 
-  /** Closes all connections. The addresses are free when it resolves. */
+  /** Closes all connections. Resolves when the addresses are free again. */
   async close(): Promise<void> {
     const servers = this.servers ?? [];
     this.servers = null;
     await Promise.all(
       servers.map(async (server) => {
-        const closed = once(server.close(), 'close');
+        const closePromise = once(server.close(), 'close');
         server.closeAllConnections();
-        await closed;
+        await closePromise;
       }),
     );
   }
@@ -61,8 +61,8 @@ export class WaitingServer {
         response.setHeader('content-type', JSON_TYPE).end(JSON.stringify({ status: 'ok', version: SERVER_VERSION }));
         return;
       }
-      const isReadiness = request.url === '/ready';
-      const error = new ApiError('store-unavailable', this.reason, RETRY_HEADERS, isReadiness ? 'store-unavailable' : null);
+      const isReadyCheck = request.url === '/ready';
+      const error = new ApiError('store-unavailable', this.reason, RETRY_HEADERS, isReadyCheck ? 'store-unavailable' : null);
       const { status, headers, body } = errorReply(error, dialectOf({ headers: request.headers }));
       response.writeHead(status, headers).end(body);
     };

@@ -43,8 +43,8 @@ export class Instances {
   }
 
   /**
-   * Permanently deletes the queue instance with all its data. `confirm` must be its name. Its tokens stop working at
-   * once. It is listed with the state `deleting` until its data is removed.
+   * Permanently deletes the queue instance with all its data. `confirm` must be its name. Its tokens stop working
+   * immediately. It is listed with the state `deleting` until its data is removed.
    */
   async delete(instanceId: string, { confirm }: { readonly confirm: string }): Promise<void> {
     await this.call({ method: 'DELETE', path: pathOf('user', instanceId), query: { confirm } });

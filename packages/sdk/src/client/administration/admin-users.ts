@@ -77,8 +77,8 @@ export class Users {
 
   /** Revokes one API key, or all keys of the user without `apiKeyId`. Sessions that were started with them end. */
   async revokeApiKeys(userId: string, apiKeyId?: string): Promise<void> {
-    const key = apiKeyId === undefined ? '' : `/${encodeURIComponent(apiKeyId)}`;
-    await this.call({ method: 'DELETE', path: `${pathOf(userId)}/apikeys${key}` });
+    const keyPath = apiKeyId === undefined ? '' : `/${encodeURIComponent(apiKeyId)}`;
+    await this.call({ method: 'DELETE', path: `${pathOf(userId)}/apikeys${keyPath}` });
   }
 
   /** Creates a secret that gives a user without a valid API key a new one. It can be used once, within a day. */

@@ -213,28 +213,28 @@ export class DeadLetters {
 
   /** Resumes all matching runs, request after request, and yields the new runs. */
   resumeAll(options: BulkOptions = {}, overrides: RunOverrides = {}): AsyncGenerator<RunReference, void, undefined> {
-    return followRuns(options, (page) => this.resumeMany(page, overrides));
+    return runsOfAllPages(options, (page) => this.resumeMany(page, overrides));
   }
 
   /** Restarts all matching runs, request after request, and yields the new runs. */
   restartAll(options: BulkOptions = {}, overrides: RunOverrides = {}): AsyncGenerator<RunReference, void, undefined> {
-    return followRuns(options, (page) => this.restartMany(page, overrides));
+    return runsOfAllPages(options, (page) => this.restartMany(page, overrides));
   }
 
   /** Deletes all matching entries, request after request, and returns their number. */
   async deleteAll(options: BulkOptions): Promise<number> {
-    let deleted = 0;
+    let deletedCount = 0;
     let cursor = options.cursor;
     do {
       const page = await this.deleteMany({ ...options, ...(cursor ? { cursor } : {}) });
-      deleted += page.deleted;
+      deletedCount += page.deleted;
       cursor = page.cursor;
     } while (cursor);
-    return deleted;
+    return deletedCount;
   }
 }
 
-async function* followRuns(
+async function* runsOfAllPages(
   options: BulkOptions,
   request: (page: BulkOptions) => Promise<RecoveredRuns>,
 ): AsyncGenerator<RunReference, void, undefined> {

@@ -23,13 +23,13 @@ function bodyOf(data: unknown): { readonly body?: string | Uint8Array; readonly 
 
 /** Builds the call that notifies an event. */
 export function notifyCall({ eventId, eventData, contentType, workflowRunId }: NotifyEvent, cipher?: PayloadCipher): Call {
-  const encoded = bodyOf(eventData);
-  const body = sealContent(cipher, encoded.body);
-  const type = contentType ?? encoded.contentType;
-  const ids = workflowRunId === undefined ? [eventId] : [workflowRunId, eventId];
+  const defaultContent = bodyOf(eventData);
+  const body = sealContent(cipher, defaultContent.body);
+  const type = contentType ?? defaultContent.contentType;
+  const pathIds = workflowRunId === undefined ? [eventId] : [workflowRunId, eventId];
   return {
     method: 'POST',
-    path: `/v2/notify/${ids.map(encodeURIComponent).join('/')}`,
+    path: `/v2/notify/${pathIds.map(encodeURIComponent).join('/')}`,
     ...(type === undefined ? {} : { headers: { 'Content-Type': type } }),
     ...(body === undefined ? {} : { body }),
   };

@@ -159,17 +159,17 @@ export class Runs {
 
   /**
    * Creates a new run that continues from a step of this one, with the steps recorded before it. This run does not
-   * change. With encryption, the payload and edited results are encrypted. Only results of `run` steps can be edited then.
+   * change. With encryption, the payload and edited results are encrypted, and only results of `run` steps can be edited.
    */
   fork(workflowRunId: string, options: ForkOptions): Promise<RunReference> {
     const { encryption } = this;
     const { input, results } = options;
-    const sealed = {
+    const sealedOptions = {
       ...options,
       ...(input ? { input: { ...input, body: sealText(encryption, input.body) } } : {}),
       ...(results ? { results: results.map((edit) => ({ ...edit, result: sealValue(encryption, edit.result) })) } : {}),
     };
-    return this.call(jsonCall('POST', `${RUNS}/${encodeURIComponent(workflowRunId)}/fork`, sealed));
+    return this.call(jsonCall('POST', `${RUNS}/${encodeURIComponent(workflowRunId)}/fork`, sealedOptions));
   }
 
   /**

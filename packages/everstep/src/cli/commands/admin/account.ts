@@ -6,7 +6,7 @@ import { duration, instant, json, printable, type Shell, table } from '../../out
 import { type AdminOptions, openAdmin, withAdminConnection } from './admin-connection.js';
 
 const MS_PER_SECOND = 1_000;
-const DEFAULT_ENTRIES = 100;
+const DEFAULT_LIMIT = 100;
 
 export function accountCommand(shell: Shell): Command {
   const { screen } = shell;
@@ -73,7 +73,7 @@ export function auditCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('audit'))
     .description('List the audit log of your accounts, newest first.')
-    .option('--limit <entries>', 'maximum number of entries', wholeNumber('--limit', 1), DEFAULT_ENTRIES)
+    .option('--limit <entries>', 'maximum number of entries', wholeNumber('--limit', 1), DEFAULT_LIMIT)
     .option('--search <words>', 'only entries that contain all of these words, ignoring case')
     .option('--all', 'include all accounts and installation-wide entries (operators only)');
   return command.action(async () => {

@@ -45,26 +45,26 @@ export interface AdminLogin {
 
 /** Returns the login and the URL. Rejects with UsageError if no login is found or the URL is invalid. */
 export async function adminLoginOf(options: AdminOptions, { env, cwd }: Pick<Shell, 'env' | 'cwd'>): Promise<AdminLogin> {
-  const givenUrl = options.managementUrl || env.EVERSTEP_MANAGEMENT_URL;
-  const givenKey = options.apiKey || env.EVERSTEP_ADMIN_API_KEY;
-  const givenEmail = options.email || env.EVERSTEP_ADMIN_EMAIL;
+  const configuredUrl = options.managementUrl || env.EVERSTEP_MANAGEMENT_URL;
+  const configuredKey = options.apiKey || env.EVERSTEP_ADMIN_API_KEY;
+  const configuredEmail = options.email || env.EVERSTEP_ADMIN_EMAIL;
   const dataDir = resolve(cwd, options.dataDir || env.EVERSTEP_DATA_DIR || '.everstep');
-  const stored = givenUrl && givenKey && givenEmail ? null : await readCredentials(dataDir);
+  const storedCredentials = configuredUrl && configuredKey && configuredEmail ? null : await readCredentials(dataDir);
   // A stored key is sent only to the URL it was created for, and only with the email it belongs to.
   const isStoredKeyAllowed =
-    stored !== null &&
-    (!givenUrl || givenUrl === stored.managementUrl) &&
-    (!givenEmail || givenEmail.toLowerCase() === stored.adminEmail.toLowerCase());
-  const apiKey = givenKey || (isStoredKeyAllowed ? stored.adminApiKey : undefined);
+    storedCredentials !== null &&
+    (!configuredUrl || configuredUrl === storedCredentials.managementUrl) &&
+    (!configuredEmail || configuredEmail.toLowerCase() === storedCredentials.adminEmail.toLowerCase());
+  const apiKey = configuredKey || (isStoredKeyAllowed ? storedCredentials.adminApiKey : undefined);
   if (!apiKey) {
     throw new UsageError(
       `No API key: set --api-key or EVERSTEP_ADMIN_API_KEY, or run this command next to the data directory of the server (looked in ${join(dataDir, 'credentials.json')}).`,
     );
   }
-  const email = givenEmail || (givenKey ? undefined : stored?.adminEmail);
+  const email = configuredEmail || (configuredKey ? undefined : storedCredentials?.adminEmail);
   if (!email)
     throw new UsageError('No email: set --email or EVERSTEP_ADMIN_EMAIL to the email of the user who owns the API key.');
-  const baseUrl = requireHttpUrl(givenUrl || stored?.managementUrl || DEFAULT_URL);
+  const baseUrl = requireHttpUrl(configuredUrl || storedCredentials?.managementUrl || DEFAULT_URL);
   return { baseUrl, email, apiKey };
 }
 

@@ -194,8 +194,8 @@ function statsCommand(shell: Shell): Command {
     screen.write(`${countText(active_runs, 'active run')} of its account; limit: ${max_active_runs ?? 'none'}\n`);
     for (const refusal of stats.refused) screen.write(`Rejected: ${printable(refusal)}.\n`);
     if (stats.refusals.length === 0) return;
-    const refusals = stats.refusals.map(({ kind, count, last_time }) => [kind, count, instant(last_time * MS_PER_SECOND)]);
-    screen.write(`\n${table(screen, ['REJECTED', 'COUNT', 'LAST'], refusals)}`);
+    const refusalRows = stats.refusals.map(({ kind, count, last_time }) => [kind, count, instant(last_time * MS_PER_SECOND)]);
+    screen.write(`\n${table(screen, ['REJECTED', 'COUNT', 'LAST'], refusalRows)}`);
   });
 }
 

@@ -41,8 +41,8 @@ function endAllCommand(shell: Shell): Command {
   const command = withAdminConnection(new Command('end-all')).description('End all your browser sessions. API keys stay valid.');
   return command.action(async () => {
     const { admin, options } = await openAdmin(command, shell);
-    const ended = await admin.sessions.endAll();
-    screen.write(options.json ? json({ ended }) : `${ended} ended\n`);
+    const endedCount = await admin.sessions.endAll();
+    screen.write(options.json ? json({ ended: endedCount }) : `${endedCount} ended\n`);
   });
 }
 

@@ -87,8 +87,8 @@ function addMemberCommand(shell: Shell): Command {
     if (options.json) return screen.write(json(member));
     if (member.invitation_secret === undefined)
       return screen.write(`${printable(member.member_email)} has role ${member.member_role}\n`);
-    const until = instant((member.expiration_time ?? 0) * MS_PER_SECOND);
-    screen.write(`${printable(member.member_email)} invited as ${member.member_role} until ${until} (UTC).\n`);
+    const expiryText = instant((member.expiration_time ?? 0) * MS_PER_SECOND);
+    screen.write(`${printable(member.member_email)} invited as ${member.member_role} until ${expiryText} (UTC).\n`);
     screen.write(
       `Send this secret to the invited user. It is shown only once and works only once:\n${member.invitation_secret}\n`,
     );

@@ -10,7 +10,7 @@ const TOKEN_ID = ['<tokenId>', 'id of the token, as printed by list'] as const;
 
 const timeCell = (seconds: number | undefined): string | null => (seconds === undefined ? null : instant(seconds * 1_000));
 
-function stateOf({ revocation_time, expiration_time }: InstanceToken): string {
+function stateText({ revocation_time, expiration_time }: InstanceToken): string {
   if (revocation_time !== undefined) return 'revoked';
   return expiration_time !== undefined && expiration_time * 1_000 <= Date.now() ? 'expired' : 'valid';
 }
@@ -28,7 +28,7 @@ function listCommand(shell: Shell): Command {
       token.id,
       token.name,
       token.scopes.join(' '),
-      stateOf(token),
+      stateText(token),
       timeCell(token.expiration_time),
       timeCell(token.last_use_time),
     ]);

@@ -83,8 +83,8 @@ function putDestinationCommand(shell: Shell): Command {
     const { kind, rotateSecret } = options;
     const [url, ...extraArguments] = destinations;
     if (kind !== 'email' && extraArguments.length > 0) throw new UsageError(`a destination of the kind ${kind} has one URL`);
-    const target = kind === 'email' ? { to: destinations } : { url };
-    const destination = await client.alerts.destinations.put(name, { kind, ...target, rotateSecret });
+    const address = kind === 'email' ? { to: destinations } : { url };
+    const destination = await client.alerts.destinations.put(name, { kind, ...address, rotateSecret });
     if (options.json) return screen.write(json(destination));
     screen.write(destination.secret === undefined ? `${destination.name} was saved\n` : `secret: ${destination.secret}\n`);
   });

@@ -23,8 +23,8 @@ function exportCommand(shell: Shell): Command {
   return command.action(async () => {
     const { admin, options } = await openAdmin<ExportOptions>(command, shell);
     const { from, to, after } = options;
-    const bounds = { ...(from ? { from } : {}), ...(to ? { to } : {}), ...(after === undefined ? {} : { after }) };
-    for await (const entry of admin.audit.export(bounds)) screen.write(`${JSON.stringify(entry)}\n`);
+    const filters = { ...optional('from', from), ...optional('to', to), ...optional('after', after) };
+    for await (const entry of admin.audit.export(filters)) screen.write(`${JSON.stringify(entry)}\n`);
   });
 }
 
@@ -33,7 +33,7 @@ interface VerifyOptions extends AdminOptions {
 }
 
 const KNOWN_HEAD = /^\d{1,15}:[0-9a-f]{64}$/;
-const MAX_SHOWN = 20;
+const MAX_SHOWN_FAULTS = 20;
 const FAULT_TEXTS = {
   changed: 'was changed, or earlier entries were removed',
   removed: 'was removed',
@@ -53,7 +53,7 @@ function verifyCommand(shell: Shell): Command {
     const { faults, checked, head, known } = verification;
     if (options.json) screen.write(json(verification));
     else {
-      for (const { seq, id, kind } of faults.slice(0, MAX_SHOWN))
+      for (const { seq, id, kind } of faults.slice(0, MAX_SHOWN_FAULTS))
         screen.write(`entry ${seq} (${id ?? 'removed'}) ${FAULT_TEXTS[kind]}\n`);
       if (known === 'missing') screen.write(`the chain does not contain ${options.known}\n`);
       if (known === 'expired') screen.write(`${options.known} is older than the retention period\n`);

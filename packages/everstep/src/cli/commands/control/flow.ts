@@ -12,12 +12,12 @@ const HEAD = ['KEY', 'WAITING', 'IN FLIGHT', 'RATE', 'WINDOW SINCE (UTC)', 'STAT
 const countWithLimit = (count: number, max: number | undefined): string =>
   max === undefined ? String(count) : `${count} of ${max}`;
 
-function rateOf({ rateCount, rateMax, ratePeriod }: FlowControlEntry): string | undefined {
+function rateText({ rateCount, rateMax, ratePeriod }: FlowControlEntry): string | undefined {
   if (rateMax === undefined) return undefined;
   return `${rateCount ?? 0} of ${rateMax} in ${duration((ratePeriod ?? 0) * 1000)}`;
 }
 
-function stateOf({ isPaused, isPinnedParallelism, isPinnedRate }: FlowControlEntry): string | undefined {
+function stateText({ isPaused, isPinnedParallelism, isPinnedRate }: FlowControlEntry): string | undefined {
   const states = [
     ...(isPaused ? ['paused'] : []),
     ...(isPinnedParallelism ? ['parallelism pinned'] : []),
@@ -30,9 +30,9 @@ const rowOf = (entry: FlowControlEntry) => [
   entry.flowControlKey,
   entry.waitListSize,
   countWithLimit(entry.parallelismCount, entry.parallelismMax),
-  rateOf(entry),
+  rateText(entry),
   instant(entry.ratePeriodStart === undefined ? undefined : entry.ratePeriodStart * 1000),
-  stateOf(entry),
+  stateText(entry),
 ];
 
 const showEntries = (screen: Screen, entries: readonly FlowControlEntry[]): void =>
@@ -50,7 +50,7 @@ function listCommand(shell: Shell): Command {
   });
 }
 
-/** Returns a command that takes a key and prints its state afterwards. */
+/** Returns a command that takes a key, applies `act` to it and prints the resulting state. */
 function keyCommand<Options extends ClientOptions>(
   shell: Shell,
   name: string,
@@ -79,10 +79,10 @@ function waitingCommand(shell: Shell): Command {
     .option('--count <number>', 'maximum number, up to 100 (default: 50)', wholeNumber('--count', 1));
   return command.action(async (key: string) => {
     const { client, options } = await openClient<WaitingOptions>(command, shell);
-    const list = await client.flowControl.waiting(key, { count: options.count });
-    if (options.json) return screen.write(json(list));
-    if (list.waiting.length === 0) return screen.write(`No deliveries are waiting for ${printable(key)}.\n`);
-    const rows = list.waiting.map(({ place, workflowRunId, stepName, since, workflowUrl }) => [
+    const waitList = await client.flowControl.waiting(key, { count: options.count });
+    if (options.json) return screen.write(json(waitList));
+    if (waitList.waiting.length === 0) return screen.write(`No deliveries are waiting for ${printable(key)}.\n`);
+    const rows = waitList.waiting.map(({ place, workflowRunId, stepName, since, workflowUrl }) => [
       place,
       workflowRunId,
       stepName,
@@ -90,7 +90,7 @@ function waitingCommand(shell: Shell): Command {
       workflowUrl,
     ]);
     screen.write(table(screen, ['POSITION', 'RUN', 'STEP', 'SINCE (UTC)', 'WORKFLOW'], rows));
-    if (list.waitListSize > rows.length) screen.write(`${list.waitListSize} waiting in total.\n`);
+    if (waitList.waitListSize > rows.length) screen.write(`${waitList.waitListSize} waiting in total.\n`);
   });
 }
 

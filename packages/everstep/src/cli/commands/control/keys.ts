@@ -114,12 +114,12 @@ function ed25519Command(shell: Shell): Command {
 }
 
 export function keysCommand(shell: Shell): Command {
-  const rotate =
+  const rotateDescription =
     'Rotate the keys: the next key becomes the current one, and a new next key is created. Apps that have both keys keep working.';
   return new Command('keys')
     .description('Manage the keys that sign deliveries.')
     .addCommand(keyCommand(shell, 'get', 'Print the signing keys as environment variables of an app.'))
-    .addCommand(keyCommand(shell, 'rotate', rotate))
+    .addCommand(keyCommand(shell, 'rotate', rotateDescription))
     .addCommand(messagesCommand(shell))
     .addCommand(originsCommand(shell))
     .addCommand(ed25519Command(shell));

@@ -135,9 +135,9 @@ function nextCommand(shell: Shell): Command {
     .option('--count <number>', 'number of times, up to 50 (default: 10)', wholeNumber('--count', 1));
   return command.action(async (scheduleId: string) => {
     const { client, options } = await openClient<NextOptions>(command, shell);
-    const fires = await client.schedules.next(scheduleId, { count: options.count });
-    if (options.json) return screen.write(json({ fires }));
-    screen.write(fires.length === 0 ? 'No more run times.\n' : fires.map((fireTime) => `${instant(fireTime)}\n`).join(''));
+    const runTimes = await client.schedules.next(scheduleId, { count: options.count });
+    if (options.json) return screen.write(json({ fires: runTimes }));
+    screen.write(runTimes.length === 0 ? 'No more run times.\n' : runTimes.map((runTime) => `${instant(runTime)}\n`).join(''));
   });
 }
 

@@ -95,7 +95,7 @@ function updateOf(options: SetOptions): InstanceSettingsUpdate {
 
 function setCommand(shell: Shell): Command {
   const { screen } = shell;
-  const keepHelp = (runs: string) => `retention of ${runs}: ${LIMITS_FORMAT}`;
+  const retentionHelp = (runs: string) => `retention of ${runs}: ${LIMITS_FORMAT}`;
   const command = withConnection(new Command('set'))
     .description('Change settings of the queue instance. Omitted settings do not change.')
     .option('--breaker <on|off>', 'automatically hold destinations that keep failing', parseOnOff)
@@ -109,10 +109,10 @@ function setCommand(shell: Shell): Command {
       'interval of probe deliveries to a held destination',
       durationMs('--breaker-probe-every'),
     )
-    .option('--keep-succeeded <limits>', keepHelp('successful runs'), parseRetention('--keep-succeeded'))
-    .option('--keep-failed <limits>', keepHelp('failed runs without a dead letter'), parseRetention('--keep-failed'))
-    .option('--keep-canceled <limits>', keepHelp('canceled runs'), parseRetention('--keep-canceled'))
-    .option('--keep-dead-letters <limits>', keepHelp('dead letters'), parseRetention('--keep-dead-letters'));
+    .option('--keep-succeeded <limits>', retentionHelp('successful runs'), parseRetention('--keep-succeeded'))
+    .option('--keep-failed <limits>', retentionHelp('failed runs without a dead letter'), parseRetention('--keep-failed'))
+    .option('--keep-canceled <limits>', retentionHelp('canceled runs'), parseRetention('--keep-canceled'))
+    .option('--keep-dead-letters <limits>', retentionHelp('dead letters'), parseRetention('--keep-dead-letters'));
   return command.action(async () => {
     const update = updateOf(command.opts<SetOptions>());
     const { client, options } = await openClient<SetOptions>(command, shell);

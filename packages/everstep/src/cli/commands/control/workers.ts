@@ -27,11 +27,11 @@ async function readAll(client: Client, app: string | undefined): Promise<WorkerL
 }
 
 function rowOf({ app, workflows, workflowCount, draining, ...worker }: WorkerEntry): readonly Cell[] {
-  const names = shorten(workflows.join(', '), MAX_WORKFLOWS_LENGTH);
+  const workflowNames = shorten(workflows.join(', '), MAX_WORKFLOWS_LENGTH);
   const isComplete = workflows.length === workflowCount && workflows.join(', ').length <= MAX_WORKFLOWS_LENGTH;
   return [
     app,
-    isComplete ? names : `${names} (${workflowCount})`,
+    isComplete ? workflowNames : `${workflowNames} (${workflowCount})`,
     worker.host,
     worker.version,
     instant(worker.connectedAt),

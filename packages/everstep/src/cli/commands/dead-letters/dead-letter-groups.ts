@@ -94,7 +94,7 @@ function getCommand(shell: Shell): Command {
   });
 }
 
-const MARKS = {
+const GROUP_ACTIONS = {
   acknowledge: {
     description: 'Acknowledge a group: its state changes to known.',
     call: 'acknowledgeGroup',
@@ -107,9 +107,9 @@ const MARKS = {
   },
 } as const;
 
-function markCommand(shell: Shell, verb: keyof typeof MARKS): Command {
+function groupActionCommand(shell: Shell, verb: keyof typeof GROUP_ACTIONS): Command {
   const { screen } = shell;
-  const { description, call, outcome } = MARKS[verb];
+  const { description, call, outcome } = GROUP_ACTIONS[verb];
   const command = withConnection(new Command(verb))
     .description(description)
     .argument('<fingerprint>', 'fingerprint of the group');
@@ -125,8 +125,8 @@ export function deadLetterGroupsCommand(shell: Shell): Command {
     .description('Groups of dead letters with the same step, status and error (default command: list).')
     .addCommand(listCommand(shell), { isDefault: true })
     .addCommand(getCommand(shell))
-    .addCommand(markCommand(shell, 'acknowledge'))
-    .addCommand(markCommand(shell, 'resolve'));
+    .addCommand(groupActionCommand(shell, 'acknowledge'))
+    .addCommand(groupActionCommand(shell, 'resolve'));
   for (const subcommand of triageCommands(shell)) command.addCommand(subcommand);
   return command;
 }

@@ -176,28 +176,28 @@ function deleteCommand(shell: Shell): Command {
   return command.action(async (dlqId: string | undefined) => {
     const selection = selectionOf(dlqId, command);
     const { client, options } = await openClient(command, shell);
-    let deleted = 1;
+    let deletedCount = 1;
     if ('dlqId' in selection) await client.dlq.delete(selection.dlqId);
     else {
       // The API requires a filter for a deletion; --all without one selects everything.
       const { filter } = selection;
-      deleted = await client.dlq.deleteAll(hasFilter({ ...filter, count: undefined }) ? filter : { ...filter, fromDate: 0 });
+      deletedCount = await client.dlq.deleteAll(hasFilter({ ...filter, count: undefined }) ? filter : { ...filter, fromDate: 0 });
     }
-    screen.write(options.json ? json({ deleted }) : `${deleted} deleted\n`);
+    screen.write(options.json ? json({ deleted: deletedCount }) : `${deletedCount} deleted\n`);
   });
 }
 
 export function deadLetterCommand(shell: Shell): Command {
-  const resume = 'Start new runs that continue from the failed step and keep the recorded results.';
-  const restart = 'Start new runs from the first step, with the original payload and settings.';
+  const resumeDescription = 'Start new runs that continue from the failed step and keep the recorded results.';
+  const restartDescription = 'Start new runs from the first step, with the original payload and settings.';
   return new Command('dlq')
     .description('Manage dead letters: runs that failed after all retries.')
     .addCommand(listCommand(shell))
     .addCommand(getCommand(shell))
     .addCommand(deadLetterGroupsCommand(shell))
     .addCommand(dlqCheckCommand(shell, withDeadLetterFilters(withConnection(new Command('check')))))
-    .addCommand(recoverCommand(shell, 'resume', resume))
-    .addCommand(recoverCommand(shell, 'restart', restart))
+    .addCommand(recoverCommand(shell, 'resume', resumeDescription))
+    .addCommand(recoverCommand(shell, 'restart', restartDescription))
     .addCommand(deleteCommand(shell))
     .addCommand(failureCallbackCommand(shell));
 }

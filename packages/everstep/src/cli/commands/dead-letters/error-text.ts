@@ -22,7 +22,7 @@ const stackText = (screen: Screen, stack: Stack | undefined, indentation: string
 /** Returns the message with its line breaks, the source line, the stack and the causes. Frames of libraries are dim. */
 export function failureText(screen: Screen, { stepName, message, thrown }: FailedBy): string {
   const source = thrown?.source;
-  const parts = [
+  const sections = [
     `${stepName === null ? 'Failed' : `Step ${printable(stepName)} failed`}:\n`,
     indentLines(linesOf(message), '  '),
     source ? `  at ${printable(sourceText(source))}${source.code === undefined ? '' : `: ${printable(source.code)}`}\n` : '',
@@ -34,10 +34,10 @@ export function failureText(screen: Screen, { stepName, message, thrown }: Faile
         stackText(screen, cause.stack, '    '),
     ),
   ];
-  return parts.join('');
+  return sections.join('');
 }
 
-const STATES: Readonly<Record<DeadLetterGroup['state'], string>> = {
+const STATE_TEXTS: Readonly<Record<DeadLetterGroup['state'], string>> = {
   new: 'new: first seen less than a day ago and not acknowledged',
   known: 'known',
   regressed: 'regressed: it was resolved, but has occurred again',
@@ -50,7 +50,7 @@ const decisionText = ({ at, by }: { readonly at: number; readonly by: string }):
 export function groupText(screen: Screen, group: DeadLetterGroup): string {
   const { latest, responseStatus, workflows } = group;
   const outcomeText = responseStatus === null ? 'without a response' : `with the status ${responseStatus}`;
-  const marks = [
+  const statusLines = [
     group.acknowledgedAt === null
       ? ''
       : `Acknowledged ${instant(group.acknowledgedAt)} UTC${group.acknowledgedBy === null ? '' : ` by ${printable(group.acknowledgedBy)}`}.\n`,
@@ -61,12 +61,12 @@ export function groupText(screen: Screen, group: DeadLetterGroup): string {
     ...group.notes.map((note) => `Note ${note.noteId} ${decisionText(note)}:\n${indentLines(linesOf(note.text), '  ')}`),
   ];
   return [
-    `Group ${styled(screen, 'bold', group.fingerprint)} is ${STATES[group.state]}.\n`,
+    `Group ${styled(screen, 'bold', group.fingerprint)} is ${STATE_TEXTS[group.state]}.\n`,
     `It has ${countText(group.count, 'dead letter')} now (${group.total} in total). They failed in ${
       group.stepName === null ? 'the code between steps' : `step ${printable(group.stepName)}`
     } ${outcomeText}.\n`,
     `First seen ${instant(group.firstSeenAt)} UTC, last seen ${instant(group.lastSeenAt)} UTC.\n`,
-    ...marks,
+    ...statusLines,
     `Message pattern: ${printable(group.message)}\n`,
     latest
       ? `Newest dead letter: ${group.exampleDlqId ?? '-'}\n${failureText(screen, { ...latest, thrown: latest.source ? { source: latest.source } : {} })}`

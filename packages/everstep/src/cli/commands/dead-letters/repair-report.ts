@@ -22,8 +22,8 @@ const stopText = ({ stopReason, stopMessage }: Repair): string => {
 export function progressLine(repair: Repair): string {
   const { repairId, state, counts, undoUntil } = repair;
   const startedCount = counts.total - counts.pending;
-  const undo = state === 'undo-window' && undoUntil !== null ? `; deletion starts at ${instant(undoUntil)}` : '';
-  return `${repairId} ${state}: ${startedCount} of ${counts.total}; ${countsOf(repair) || 'nothing to do'}${undo}${stopText(repair)}`;
+  const undoText = state === 'undo-window' && undoUntil !== null ? `; deletion starts at ${instant(undoUntil)}` : '';
+  return `${repairId} ${state}: ${startedCount} of ${counts.total}; ${countsOf(repair) || 'nothing to do'}${undoText}${stopText(repair)}`;
 }
 
 export function repairReport(screen: Screen, repair: Repair): string {

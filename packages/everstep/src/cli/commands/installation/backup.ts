@@ -1,6 +1,6 @@
 /**
  * `everstep verify`, `everstep backup`, `everstep verify-backup` and `everstep restore`: maintenance of the embedded store on
- * its own machine.
+ * the server's machine.
  */
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -29,7 +29,7 @@ const MIN_PASSPHRASE_LENGTH = 12;
 const MAX_PASSPHRASE_BYTES = 16 * 1024;
 
 /** Returns the secret that decrypts backups; null if none is configured. */
-async function secretOf({ passphraseFile }: SecretOptions, shell: Shell): Promise<BackupSecret | null> {
+async function readSecret({ passphraseFile }: SecretOptions, shell: Shell): Promise<BackupSecret | null> {
   if (passphraseFile !== undefined) {
     const text = await readFile(resolve(shell.cwd, passphraseFile), 'utf8').catch((error) => {
       throw new UsageError(`--passphrase-file is not readable: ${error.message}`);
@@ -44,9 +44,9 @@ async function secretOf({ passphraseFile }: SecretOptions, shell: Shell): Promis
 }
 
 /** Returns the secret that encrypts the new backup; null if it is not encrypted. */
-async function encryptionOf(options: SecretOptions, shell: Shell): Promise<BackupSecret | null> {
+async function readEncryptionSecret(options: SecretOptions, shell: Shell): Promise<BackupSecret | null> {
   if (!options.encrypt && options.passphraseFile === undefined) return null;
-  const secret = await secretOf(options, shell);
+  const secret = await readSecret(options, shell);
   if (secret) return secret;
   throw new UsageError(
     '--encrypt requires --passphrase-file or EVERSTEP_SECRETS_KEY_FILE. A key stored only in the data directory would be lost with it.',
@@ -105,7 +105,7 @@ export function backupCommand(shell: Shell): Command {
         credentials,
         secretsKey,
         version: SERVER_VERSION,
-        secret: await encryptionOf(options, shell),
+        secret: await readEncryptionSecret(options, shell),
       });
       if (options.json) return screen.write(json(manifest));
       showManifest(shell, manifest);
@@ -116,7 +116,7 @@ export function backupCommand(shell: Shell): Command {
 }
 
 /** Prints the violated invariants. Throws BackupError if there are any. */
-function assertInvariants(checks: readonly CheckResult[] | null, isJson: boolean, { screen, printError }: Shell): void {
+function assertInvariants(checks: readonly CheckResult[] | null, printsJson: boolean, { screen, printError }: Shell): void {
   if (!checks) {
     printError('Warning: the store has the schema of an older version. Start the server once to check its invariants.\n');
     return;
@@ -130,15 +130,15 @@ function assertInvariants(checks: readonly CheckResult[] | null, isJson: boolean
     throw new BackupError(
       `Violated invariants: ${violatedChecks.length} of ${checks.length}. Keep a copy of the store and report this.`,
     );
-  if (!isJson) screen.write(`${checks.length} invariants hold.\n`);
+  if (!printsJson) screen.write(`${checks.length} invariants hold.\n`);
 }
 
-async function verifyPostgres(url: string, isJson: boolean, shell: Shell): Promise<void> {
+async function verifyPostgres(url: string, printsJson: boolean, shell: Shell): Promise<void> {
   const { verifyDatabase } = await import('../../../stores/postgres/storage/consistency.js');
   const ignore = () => {};
   const checks = await verifyDatabase(url, { debug: ignore, info: ignore, warn: ignore, error: ignore });
-  if (isJson) shell.screen.write(json({ checks }));
-  assertInvariants(checks, isJson, shell);
+  if (printsJson) shell.screen.write(json({ checks }));
+  assertInvariants(checks, printsJson, shell);
 }
 
 export function verifyCommand(shell: Shell): Command {
@@ -181,7 +181,7 @@ export function verifyBackupCommand(shell: Shell): Command {
     .action(async (options: SecretOptions & { from: string; json?: boolean }) => {
       const from = resolve(shell.cwd, options.from);
       const { verifyBackup } = await import('../../../backup/checking.js');
-      const { manifest } = await verifyBackup(from, await secretOf(options, shell));
+      const { manifest } = await verifyBackup(from, await readSecret(options, shell));
       if (options.json) return screen.write(json(manifest));
       showManifest(shell, manifest);
       screen.write(`The backup in ${from} is valid.\n`);
@@ -206,7 +206,7 @@ export function restoreCommand(shell: Shell): Command {
       const manifest = await restoreBackup({
         from: resolve(shell.cwd, options.from),
         dataDir,
-        secret: await secretOf(options, shell),
+        secret: await readSecret(options, shell),
       });
       if (options.json) return screen.write(json(manifest));
       showManifest(shell, manifest);

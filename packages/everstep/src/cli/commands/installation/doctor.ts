@@ -8,7 +8,7 @@ import { configOf, withConfig } from './config-options.js';
 
 const HOUR_MS = 3_600_000;
 const DEFAULT_AGE_HOURS = '26';
-const MARKS: Readonly<Record<Finding['status'], readonly [string, Style]>> = {
+const STATUS_MARKS: Readonly<Record<Finding['status'], readonly [string, Style]>> = {
   ok: ['ok', 'green'],
   warning: ['warning', 'yellow'],
   problem: ['PROBLEM', 'red'],
@@ -18,7 +18,7 @@ const [MARK_WIDTH, NAME_WIDTH] = [9, 13];
 
 function showFindings(screen: Screen, findings: readonly Finding[]): void {
   for (const { check, status, message, fix } of findings) {
-    const [mark, style] = MARKS[status];
+    const [mark, style] = STATUS_MARKS[status];
     screen.write(`${styled(screen, style, mark.padEnd(MARK_WIDTH))}${check.padEnd(NAME_WIDTH)}${printable(message)}\n`);
     if (fix !== null) screen.write(`${' '.repeat(MARK_WIDTH + NAME_WIDTH)}${printable(fix)}\n`);
   }
@@ -26,8 +26,8 @@ function showFindings(screen: Screen, findings: readonly Finding[]): void {
 
 /** Returns the age in ms. Throws UsageError if it is not a number of hours. */
 function parseAge(hours: string): number {
-  const age = Number(hours);
-  if (/^\d{1,5}$/.test(hours) && age >= 1) return age * HOUR_MS;
+  const ageHours = Number(hours);
+  if (/^\d{1,5}$/.test(hours) && ageHours >= 1) return ageHours * HOUR_MS;
   throw new UsageError(`--max-backup-age must be a number of hours from 1 to 99999; got "${hours}"`);
 }
 

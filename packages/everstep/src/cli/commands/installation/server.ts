@@ -89,12 +89,12 @@ function dashboardText(
 /** Resolves with the exit code when the server has stopped. */
 async function runServer(config: Config, screen: Screen): Promise<number> {
   // From here on, a signal shuts the server down gracefully, even during startup.
-  const signal = untilSignal();
+  const stopSignal = untilSignal();
   // The modules are loaded only here, because no other command needs the server.
   const [{ startServer }, { createDemo }] = await Promise.all([import('../../../main.js'), import('../../demo/demo.js')]);
   const demo = config.demo ? createDemo(config, screen) : null;
   const startController = new AbortController();
-  void signal.then(() => startController.abort());
+  void stopSignal.then(() => startController.abort());
   const serverStart = startServer(config, { signal: startController.signal, ...(demo ? { beforeWork: demo.start } : {}) });
   // Without a listener, the signal would end the process, even during startup.
   process.on('SIGUSR2', () => {
@@ -126,7 +126,7 @@ async function runServer(config: Config, screen: Screen): Promise<number> {
   if (!demo && config.mode === 'dev' && credentials) {
     screen.write(await writeNextSteps(screen, { url, token: credentials.token, dataDir: config.dataDir, exampleUrl: null }));
   }
-  await signal;
+  await stopSignal;
   screen.write('\nStopping ...\n');
   demoController.abort();
   await server.stop();

@@ -36,13 +36,13 @@ function statusCommand(shell: Shell): Command {
       const status = await administer(urlOf(options, shell), async (client) => {
         const { version, pending } = await distributionState(client);
         const isDistributed = pending.length === 0;
-        const only = options.instance === undefined ? {} : { only: options.instance };
+        const instanceFilter = options.instance === undefined ? {} : { only: options.instance };
         return {
           citus: version,
           distributed: isDistributed,
           pendingTables: pending.map((entry) => entry.table),
           servers: isDistributed ? await serversOf(client) : [],
-          instances: isDistributed ? await locationsOf(client, { ...only, limit: MAX_LISTED_INSTANCES }) : [],
+          instances: isDistributed ? await locationsOf(client, { ...instanceFilter, limit: MAX_LISTED_INSTANCES }) : [],
         };
       });
       const { screen } = shell;
@@ -89,8 +89,8 @@ function distributeCommand(shell: Shell): Command {
       await administer(url, distributionState);
       if (options.yes) await createTables(url);
       const state = await administer(url, async (client) => {
-        const before = await distributionState(client);
-        if (options.yes !== true) return before;
+        const initialState = await distributionState(client);
+        if (options.yes !== true) return initialState;
         await distribute(client, {
           shards: options.shards,
           done: ({ table: name, by }) => printError(`${name}: ${by === null ? 'on every server' : `distributed by ${by}`}\n`),

@@ -51,19 +51,19 @@ export async function openMessages<Options extends ClientOptions>(
 ): Promise<{ readonly call: CallMessages; readonly options: Options }> {
   const options = command.opts<Options>();
   const { url, token } = await findServer(options, shell);
-  const base = url.replace(/\/+$/, '');
+  const baseUrl = url.replace(/\/+$/, '');
   const call: CallMessages = async <Body>({ method, path, query, headers, body }: MessageCall) => {
     let response: Response;
     let text: string;
     try {
-      response = await fetch(`${base}${path}${queryText(query)}`, {
+      response = await fetch(`${baseUrl}${path}${queryText(query)}`, {
         method,
         headers: { authorization: `Bearer ${token}`, ...headers },
         ...(body === undefined ? {} : { body: typeof body === 'string' ? body : new Uint8Array(body) }),
       });
       text = await response.text();
     } catch (cause) {
-      throw new EverstepError(`no response from ${base}`, { status: 0, code: 'unreachable', cause });
+      throw new EverstepError(`no response from ${baseUrl}`, { status: 0, code: 'unreachable', cause });
     }
     const { status } = response;
     if (!response.ok) {

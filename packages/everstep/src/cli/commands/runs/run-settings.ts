@@ -18,7 +18,7 @@ export interface RunSettingOptions {
 
 type Setting = Pick<SettingHeader, 'kind'> & { readonly option: NonNullable<SettingHeader['option']> };
 
-/** Returns the settings that have an option of their own. */
+/** Returns the settings that have a command-line option. */
 const settingsIn = (table: SettingTable): readonly Setting[] =>
   Object.values(table).flatMap(({ kind, option }) => (option ? [{ kind, option }] : []));
 const SETTINGS = settingsIn(SETTING_HEADERS);

@@ -8,11 +8,11 @@ import { instant, json, printable, type Screen, type Shell, type Style, shorten,
 import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 import { filtersOf } from '../filter-options.js';
 
-const MAX_SHOWN = 60;
+const MAX_SHOWN_LENGTH = 60;
 const CHECKS_PER_REQUEST = 100;
 const CREATED_AT = ['--created-at <instant>', 'creation time, if several runs share the id (Unix ms)'] as const;
 
-type CreatedAt = ClientOptions & { readonly createdAt?: number };
+type CreatedAtOptions = ClientOptions & { readonly createdAt?: number };
 type ForkResult = NonNullable<ForkOptions['results']>[number];
 interface ForkResultText {
   readonly stepId: number;
@@ -44,7 +44,7 @@ const decodeText = (body: string | Uint8Array): string => {
   }
 };
 
-interface ForkCommandOptions extends CreatedAt {
+interface ForkCommandOptions extends CreatedAtOptions {
   readonly fromStep?: number;
   readonly input?: string;
   readonly contentType?: string;
@@ -90,7 +90,7 @@ export function forkCommand(shell: Shell): Command {
 
 const resultText = (step: ComparedStep | null, isSame: boolean): string => {
   if (step === null) return '(no such step)';
-  const out = step.out === undefined ? (isSame ? '' : '(none)') : shorten(printable(step.out), MAX_SHOWN);
+  const out = step.out === undefined ? (isSame ? '' : '(none)') : shorten(printable(step.out), MAX_SHOWN_LENGTH);
   return step.edited ? `${out} (edited)`.trim() : out;
 };
 
@@ -115,7 +115,7 @@ export function compareCommand(shell: Shell): Command {
       timestampMs('--with-created-at'),
     );
   return command.action(async (runId: string, otherRunId: string | undefined) => {
-    const { client, options } = await openClient<CreatedAt & { readonly withCreatedAt?: number }>(command, shell);
+    const { client, options } = await openClient<CreatedAtOptions & { readonly withCreatedAt?: number }>(command, shell);
     const { createdAt, withCreatedAt } = options;
     const comparison = await client.runs.compare(runId, { createdAt, with: otherRunId, withCreatedAt });
     if (options.json) return screen.write(json(comparison));
@@ -125,8 +125,8 @@ export function compareCommand(shell: Shell): Command {
     for (const [index, difference] of differences.entries()) {
       const title = index === 0 ? 'first difference' : `first ${DIFFERENCE_TITLES[difference.kind]}`;
       screen.write(`${styled(screen, 'yellow', title)}: ${printable(difference.message)}\n`);
-      if (difference.left !== null) screen.write(`  left   ${shorten(printable(difference.left), MAX_SHOWN * 2)}\n`);
-      if (difference.right !== null) screen.write(`  right  ${shorten(printable(difference.right), MAX_SHOWN * 2)}\n`);
+      if (difference.left !== null) screen.write(`  left   ${shorten(printable(difference.left), MAX_SHOWN_LENGTH * 2)}\n`);
+      if (difference.right !== null) screen.write(`  right  ${shorten(printable(difference.right), MAX_SHOWN_LENGTH * 2)}\n`);
     }
     const rows = steps.map((step) => [
       step.same ? 'same' : 'differs',
@@ -141,15 +141,15 @@ export function compareCommand(shell: Shell): Command {
 
 function relativeRow(relation: string, relative: RunRelative): readonly (string | undefined)[] {
   const { kind, workflowRunId, workflowCreatedAt, workflowState, stepId, stepName, scheduleId, note, of } = relative;
-  const step = stepName === undefined ? (stepId === undefined ? '' : `from step ${stepId}`) : `by step "${stepName}"`;
-  const details = [step, note ?? '', of ? `of ${of.workflowRunId}` : ''].filter((part) => part !== '').join(', ');
-  const created = workflowCreatedAt === undefined ? undefined : instant(workflowCreatedAt);
+  const stepText = stepName === undefined ? (stepId === undefined ? '' : `from step ${stepId}`) : `by step "${stepName}"`;
+  const details = [stepText, note ?? '', of ? `of ${of.workflowRunId}` : ''].filter((part) => part !== '').join(', ');
+  const createdText = workflowCreatedAt === undefined ? undefined : instant(workflowCreatedAt);
   return [
     relation,
     kind,
     workflowRunId ?? scheduleId,
     scheduleId === undefined ? (workflowState ?? 'removed') : undefined,
-    created,
+    createdText,
     details,
   ];
 }
@@ -161,7 +161,7 @@ export function lineageCommand(shell: Shell): Command {
     .argument('<runId>', 'id of the run')
     .option(...CREATED_AT, timestampMs('--created-at'));
   return command.action(async (runId: string) => {
-    const { client, options } = await openClient<CreatedAt>(command, shell);
+    const { client, options } = await openClient<CreatedAtOptions>(command, shell);
     const lineage = await client.runs.lineage(runId, { createdAt: options.createdAt });
     if (options.json) return screen.write(json(lineage));
     const rows = [
@@ -178,8 +178,10 @@ const COLORS: Readonly<Record<RunCheck['outcome'], Style>> = { fits: 'green', di
 
 function showChecks(screen: Screen, checks: readonly RunCheck[]): void {
   for (const { workflowRunId, dlqId, outcome, message } of checks) {
-    const entry = dlqId === null ? '' : `  ${styled(screen, 'dim', dlqId)}`;
-    screen.write(`${styled(screen, COLORS[outcome], outcome.padEnd(11))}  ${workflowRunId}${entry}\n  ${printable(message)}\n`);
+    const entryText = dlqId === null ? '' : `  ${styled(screen, 'dim', dlqId)}`;
+    screen.write(
+      `${styled(screen, COLORS[outcome], outcome.padEnd(11))}  ${workflowRunId}${entryText}\n  ${printable(message)}\n`,
+    );
   }
 }
 
@@ -190,7 +192,7 @@ export function checkCommand(shell: Shell): Command {
     .argument('<runId>', 'id of the run')
     .option(...CREATED_AT, timestampMs('--created-at'));
   return command.action(async (runId: string) => {
-    const { client, options } = await openClient<CreatedAt>(command, shell);
+    const { client, options } = await openClient<CreatedAtOptions>(command, shell);
     const check = await client.runs.check(runId, { createdAt: options.createdAt });
     if (options.json) screen.write(json(check));
     else showChecks(screen, [check]);

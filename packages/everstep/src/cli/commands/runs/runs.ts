@@ -133,12 +133,12 @@ function cancelCommand(shell: Shell): Command {
     const filters = { ...filtersOf(CANCEL_FILTERS, command), workflowUrl };
     if (hasFilter(filters) === runIds.length > 0) throw new UsageError('Specify either run ids or filters, not both.');
     const [onlyId] = runIds;
-    let cancelled = 1;
+    let canceledCount = 1;
     // With a single id, a run that is missing or not active is an error.
     if (onlyId !== undefined && runIds.length === 1) await client.runs.cancel(onlyId);
-    else if (runIds.length > 0) cancelled = (await client.runs.cancelMany({ workflowRunIds: runIds })).cancelled;
-    else cancelled = (await client.runs.cancelMany({ ...filters, workflowUrlExactMatch })).cancelled;
-    screen.write(options.json ? json({ cancelled }) : `${cancelled} canceled\n`);
+    else if (runIds.length > 0) canceledCount = (await client.runs.cancelMany({ workflowRunIds: runIds })).cancelled;
+    else canceledCount = (await client.runs.cancelMany({ ...filters, workflowUrlExactMatch })).cancelled;
+    screen.write(options.json ? json({ cancelled: canceledCount }) : `${canceledCount} canceled\n`);
   });
 }
 
