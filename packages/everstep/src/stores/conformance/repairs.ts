@@ -67,7 +67,10 @@ export function repairConformance(open: OpenStore): void {
         await store.repairs.create({ record: record(), driver: null });
         assert.deepEqual(await store.repairs.find(ID), record());
         assert.equal(await store.repairs.find({ ...ID, instanceId: OTHER_INSTANCE }), null);
-        const pausedRecord = record({ phase: 'paused', paused: 'running', stopMessage: 'é "x"' }, { freezing: null, wakeAt: null });
+        const pausedRecord = record(
+          { phase: 'paused', paused: 'running', stopMessage: 'é "x"' },
+          { freezing: null, wakeAt: null },
+        );
         assert.equal(await store.repairs.put({ record: pausedRecord, driver: null }), true);
         const reopened = await underTest.reopen();
         assert.deepEqual(await reopened.repairs.find(ID), { ...pausedRecord, version: 1 });

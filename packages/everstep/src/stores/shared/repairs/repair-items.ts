@@ -182,13 +182,13 @@ export function* listItems(
   limit: number,
 ): Procedure<{ readonly items: readonly RepairItemRecord[]; readonly next: number | null }> {
   const records: RepairItemRecord[] = [];
-  const pageClause = sql`AND n > ${after} ORDER BY n LIMIT ${limit + 1}`;
+  const pageSql = sql`AND n > ${after} ORDER BY n LIMIT ${limit + 1}`;
   for (const state of states ?? [null]) {
     const stateRows =
       state === null
-        ? yield* rows(sql`SELECT * FROM repair_item WHERE ${ofRepair(id)} ${pageClause}`)
+        ? yield* rows(sql`SELECT * FROM repair_item WHERE ${ofRepair(id)} ${pageSql}`)
         : yield* rows(sql`
-            SELECT * FROM repair_item ${indexedBy('repair_item_by_state')} WHERE ${ofRepair(id)} AND state = ${state} ${pageClause}`);
+            SELECT * FROM repair_item ${indexedBy('repair_item_by_state')} WHERE ${ofRepair(id)} AND state = ${state} ${pageSql}`);
     records.push(...stateRows.map(ITEM.read));
   }
   const items = records.sort((a, b) => a.n - b.n).slice(0, limit);

@@ -32,14 +32,15 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
   constructor(parts: StoreParts) {
     const { connection } = parts;
     this.parts = parts;
-    const columns = columnList(NEW_STEP_COLUMNS);
+    const stepColumns = columnList(NEW_STEP_COLUMNS);
+    const attemptColumns = columnList(NEW_ATTEMPT_COLUMNS);
     this.selectWithId = connection.prepare(`SELECT 1 FROM step WHERE ${STEP_WITH_ID}`);
     this.insertStep = connection.prepare(
-      `INSERT INTO step (run_seq, ${columns}) VALUES (?, ${NEW_STEP_COLUMNS.map(() => '?').join(', ')})`,
+      `INSERT INTO step (run_seq, ${stepColumns}) VALUES (?, ${NEW_STEP_COLUMNS.map(() => '?').join(', ')})`,
     );
     this.copySteps = connection.prepare(
-      `INSERT INTO step (run_seq, ${columns}, edited, sent)
-       SELECT ?, ${columns}, edited, sent FROM step
+      `INSERT INTO step (run_seq, ${stepColumns}, edited, sent)
+       SELECT ?, ${stepColumns}, edited, sent FROM step
        WHERE run_seq = ? AND idx >= ? AND idx < ? AND idx NOT IN (SELECT value FROM json_each(?)) ORDER BY idx`,
     );
     this.selectBytes = connection.prepare(
@@ -49,7 +50,7 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
     this.markEdited = connection.prepare('UPDATE step SET edited = 1 WHERE run_seq = ? AND idx = ?');
     this.updateSent = connection.prepare('UPDATE step SET sent = ? WHERE run_seq = ? AND idx = ?');
     this.insertAttempt = connection.prepare(
-      `INSERT INTO attempt (run_seq, ${columnList(NEW_ATTEMPT_COLUMNS)}) VALUES (?, ${NEW_ATTEMPT_COLUMNS.map(() => '?').join(', ')})`,
+      `INSERT INTO attempt (run_seq, ${attemptColumns}) VALUES (?, ${NEW_ATTEMPT_COLUMNS.map(() => '?').join(', ')})`,
     );
   }
 
