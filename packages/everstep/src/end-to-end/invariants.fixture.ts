@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { runInProcess } from '../cli/testing/in-process.js';
 
-async function assertVerified(...place: readonly string[]): Promise<void> {
-  const { code, stdout, stderr } = await runInProcess(['verify', ...place], { cwd: '/' });
+async function assertVerified(...storeOptions: readonly string[]): Promise<void> {
+  const { code, stdout, stderr } = await runInProcess(['verify', ...storeOptions], { cwd: '/' });
   assert.equal(code, 0, `the store violates its invariants\n${stdout}${stderr}`);
   assert.match(stdout, /^\d+ invariants hold\.$/m);
 }

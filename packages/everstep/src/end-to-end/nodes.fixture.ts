@@ -19,7 +19,7 @@ import { assertDatabaseInvariants } from './invariants.fixture.js';
 const BIN = fileURLToPath(new URL('../cli/bin.js', import.meta.url));
 const START_TIMEOUT_MS = 120_000;
 const MAX_TRIES = 200;
-const TRY_AGAIN_MS = 50;
+const RETRY_DELAY_MS = 50;
 
 type Settings = Readonly<Record<string, string>>;
 
@@ -38,7 +38,7 @@ export interface NodeOptions {
   readonly settings?: Settings;
   /** Additional environment of one node, by its index. */
   readonly own?: (index: number) => Settings;
-  /** How often `anywhere` tries before it rejects; absent: 200. */
+  /** Number of attempts of `anywhere` before it rejects. Default: 200. */
   readonly mostTries?: number;
 }
 
@@ -63,11 +63,11 @@ export class NodeProcess {
 
   /** Starts the process without waiting until it is listening. */
   spawn(): void {
-    const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')));
+    const inheritedEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')));
     const { dataDir } = this;
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', BIN, 'dev'], {
       env: {
-        ...inherited,
+        ...inheritedEnvironment,
         EVERSTEP_PORT: String(this.port),
         EVERSTEP_DEMO: '0',
         EVERSTEP_DATA_DIR: dataDir,
@@ -122,11 +122,11 @@ export class NodeProcess {
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const { child } = this;
     if (child === null || this.ended) return;
-    const gone = once(child, 'exit');
+    const exit = once(child, 'exit');
     // A paused process handles no other signal.
     if (signal === 'SIGKILL') child.kill('SIGCONT');
     child.kill(signal);
-    await gone;
+    await exit;
   }
 }
 
@@ -136,7 +136,7 @@ export class Nodes {
   private readonly url: string;
   private readonly mostTries: number;
   private keys: Keys | null = null;
-  private next = 0;
+  private nextIndex = 0;
 
   private constructor(directory: string, { url, mostTries = MAX_TRIES }: NodeOptions, all: readonly NodeProcess[]) {
     this.directory = directory;
@@ -151,7 +151,7 @@ export class Nodes {
     const directory = await mkdtemp(join(tmpdir(), 'everstep-nodes-'));
     const all: NodeProcess[] = [];
     for (let index = 0; index < count; index++) {
-      const mine = {
+      const nodeSettings = {
         EVERSTEP_STORE: url,
         EVERSTEP_NODE_LEASE: '1',
         EVERSTEP_SECRETS_KEY: 'k'.repeat(43),
@@ -159,15 +159,15 @@ export class Nodes {
         ...settings,
         ...own(index),
       };
-      all.push(new NodeProcess(join(directory, `node-${index}`), await freePort(), mine));
+      all.push(new NodeProcess(join(directory, `node-${index}`), await freePort(), nodeSettings));
     }
     const nodes = new Nodes(directory, options, all);
     try {
-      const [first, ...others] = all;
+      const [first, ...otherNodes] = all;
       // The first node creates the credentials for all of them.
       await first?.start();
       nodes.keys = await readCredentials(first?.dataDir ?? '');
-      await Promise.all(others.map((node) => node.start()));
+      await Promise.all(otherNodes.map((node) => node.start()));
     } catch (error) {
       await nodes.dispose({ isUnreadable: true });
       throw error;
@@ -202,23 +202,23 @@ export class Nodes {
   }
 
   /** Calls one node after the other, as a load balancer does, until one responds. */
-  async anywhere<Result>(ask: (client: Client, index: number) => Promise<Result>): Promise<Result> {
+  async anywhere<Result>(send: (client: Client, index: number) => Promise<Result>): Promise<Result> {
     for (let tries = 1; ; tries++) {
-      const index = this.next++ % this.all.length;
+      const index = this.nextIndex++ % this.all.length;
       try {
-        return await ask(this.client(index), index);
+        return await send(this.client(index), index);
       } catch (error) {
         const status = error instanceof Error && 'status' in error ? Number(error.status) : 0;
         // An invalid request is invalid at every node.
         if (tries === this.mostTries || (status >= 400 && status < 500 && status !== 429)) throw error;
-        await pause(TRY_AGAIN_MS);
+        await pause(RETRY_DELAY_MS);
       }
     }
   }
 
   /**
    * Kills all nodes, checks the invariants over their database, and removes their data. Rejects if the database violates them or
-   * cannot be read. `isUnreadable`: the test has made the database unreadable, so it is not checked.
+   * cannot be read. If `isUnreadable` is true, the test has made the database unreadable, and it is not checked.
    */
   async dispose({ isUnreadable = false }: { readonly isUnreadable?: boolean } = {}): Promise<void> {
     await Promise.all(this.all.map((node) => node.end('SIGKILL')));
@@ -253,22 +253,26 @@ export async function listen(handler: Parameters<typeof createServer>[1]): Promi
   };
 }
 
-/** Calls the work for each number below `count`, with bounded concurrency. */
-export async function each(count: number, atOnce: number, work: (index: number) => Promise<void>): Promise<void> {
-  let next = 0;
+/** Calls `work` for each number below `count`, with a limited number of calls at a time. */
+export async function each(count: number, concurrency: number, work: (index: number) => Promise<void>): Promise<void> {
+  let nextIndex = 0;
   const worker = async () => {
-    while (next < count) await work(next++);
+    while (nextIndex < count) await work(nextIndex++);
   };
-  await Promise.all(Array.from({ length: atOnce }, worker));
+  await Promise.all(Array.from({ length: concurrency }, worker));
 }
 
-const LONGEST_WAIT_MS = 60_000;
+const DEFAULT_TIMEOUT_MS = 60_000;
 
-/** Resolves when `look` returns true; rejects with the description after the timeout. */
-export async function until(what: string, look: () => boolean | Promise<boolean>, longestMs = LONGEST_WAIT_MS): Promise<void> {
-  const deadline = performance.now() + longestMs;
-  while (!(await look())) {
-    if (performance.now() > deadline) throw new Error(`not within ${longestMs} ms: ${what}`);
+/** Resolves when `isReached` returns true. Rejects with the description after the timeout. */
+export async function until(
+  what: string,
+  isReached: () => boolean | Promise<boolean>,
+  timeoutMs = DEFAULT_TIMEOUT_MS,
+): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (!(await isReached())) {
+    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
     await pause(5);
   }
 }

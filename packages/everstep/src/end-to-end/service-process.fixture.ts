@@ -45,10 +45,10 @@ export class ServerProcess {
   async spawn({ port = '0' }: { readonly port?: string } = {}): Promise<void> {
     // The env file of the last start has an outdated port.
     await rm(this.envFile, { force: true });
-    const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')));
+    const inheritedEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')));
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', BIN, 'dev'], {
       env: {
-        ...inherited,
+        ...inheritedEnvironment,
         EVERSTEP_PORT: port,
         EVERSTEP_DEMO: '0',
         EVERSTEP_DATA_DIR: join(this.directory, 'data'),
@@ -90,14 +90,14 @@ export class ServerProcess {
     const { child } = this;
     this.child = null;
     if (child === null || child.exitCode !== null || child.signalCode !== null) return;
-    const gone = new Promise((resolve) => child.once('exit', resolve));
+    const exit = new Promise((resolve) => child.once('exit', resolve));
     child.kill(signal);
-    await gone;
+    await exit;
   }
 
   /**
-   * Kills the process if it is running, checks the invariants over its store, and removes its data. `isStoreGone`: the test has
-   * stopped the database, so there is nothing to check.
+   * Kills the process if it is running, checks the invariants over its store, and removes its data. If `isStoreGone` is true, the
+   * test has stopped the database, and there is nothing to check.
    */
   async dispose({ isStoreGone = false } = {}): Promise<void> {
     await this.end('SIGKILL');
@@ -120,12 +120,12 @@ export class ServerProcess {
     const basic = Buffer.from(`${this.env.get('EVERSTEP_ADMIN_EMAIL')}:${this.env.get('EVERSTEP_ADMIN_API_KEY')}`).toString(
       'base64',
     );
-    const received = await fetch(`${this.env.get('EVERSTEP_MANAGEMENT_URL')}/v2/queue/users`, {
+    const response = await fetch(`${this.env.get('EVERSTEP_MANAGEMENT_URL')}/v2/queue/users`, {
       headers: { authorization: `Basic ${basic}` },
     });
-    const [first] = (await received.json()) as { id: string }[];
-    if (first === undefined) throw new Error('no queue instance exists');
-    return first.id;
+    const [instance] = (await response.json()) as { id: string }[];
+    if (instance === undefined) throw new Error('no queue instance exists');
+    return instance.id;
   }
 
   /** Sends a request with the token of the server. Rejects without a response. */

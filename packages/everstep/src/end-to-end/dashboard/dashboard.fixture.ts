@@ -142,7 +142,7 @@ export class DashboardHarness {
     this.client = new Client({ baseUrl: this.variable('EVERSTEP_URL'), token: this.variable('EVERSTEP_TOKEN') });
   }
 
-  /** `browser`: null if the test opens no windows. */
+  /** Starts a server and the workflows. `browser` is null if the test opens no windows. */
   static async open(browser: Browser | null, settings: Readonly<Record<string, string>> = {}): Promise<DashboardHarness> {
     const service = await ServerProcess.create(settings);
     await service.start();
@@ -211,8 +211,8 @@ export class DashboardHarness {
   /** Creates runs of every kind: succeeded, failed in three ways, waiting, retrying, long, and one that invokes another. */
   async seed({ steps = 60, letters = 3 }: { readonly steps?: number; readonly letters?: number } = {}): Promise<Seeded> {
     const options = { retries: 0 } as const;
-    const trigger = async (path: WorkflowPath, body: unknown, more: TriggerOptions = {}): Promise<string> =>
-      (await this.triggerAt(path, { body, ...options, ...more })).workflowRunId;
+    const trigger = async (path: WorkflowPath, body: unknown, overrides: TriggerOptions = {}): Promise<string> =>
+      (await this.triggerAt(path, { body, ...options, ...overrides })).workflowRunId;
     const good = await trigger('/order', { id: 1, items: 2 }, { labels: ['shop', 'eu'] });
     await this.ended(good);
     const failed: string[] = [];
@@ -262,15 +262,15 @@ export class Window {
   /** Script errors and console errors, including violations of the content security policy. */
   readonly problems: string[] = [];
   /** Pending requests, except the live stream, which stays open. */
-  private readonly pending = new Set<Request>();
+  private readonly pendingRequests = new Set<Request>();
 
   constructor(page: Page) {
     this.page = page;
     page.on('request', (request) => {
-      if (!request.url().includes('/v2/live')) this.pending.add(request);
+      if (!request.url().includes('/v2/live')) this.pendingRequests.add(request);
     });
     for (const end of ['requestfinished', 'requestfailed'] as const) {
-      page.on(end as 'requestfinished', (request) => this.pending.delete(request));
+      page.on(end as 'requestfinished', (request) => this.pendingRequests.delete(request));
     }
     page.on('pageerror', (error) => this.problems.push(error.message));
     page.on('console', (message) => {
@@ -298,7 +298,7 @@ export class Window {
   async settled(): Promise<void> {
     await this.page.locator('h1').first().waitFor();
     // A response is rendered in the next frame and can trigger another request.
-    for (let quiet = 0; quiet < 3; quiet = this.pending.size === 0 ? quiet + 1 : 0) {
+    for (let quiet = 0; quiet < 3; quiet = this.pendingRequests.size === 0 ? quiet + 1 : 0) {
       await this.page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' });
       await this.page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
     }
@@ -358,17 +358,17 @@ export class Window {
     const [contentWidth = 0, windowWidth = 0] = await this.page.evaluate<[number, number]>(
       '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
     );
-    const tooWide = contentWidth > windowWidth ? [`${contentWidth} px wide in ${windowWidth} px`] : [];
-    return [...(await this.findings()), ...this.problems, ...tooWide];
+    const overflow = contentWidth > windowWidth ? [`${contentWidth} px wide in ${windowWidth} px`] : [];
+    return [...(await this.findings()), ...this.problems, ...overflow];
   }
 
   /** Returns the violations of WCAG 2.2 A and AA and of best practices that axe finds. */
   async findings(): Promise<readonly Finding[]> {
-    // Evaluated by the debugger, which is exempt from the content security policy of the page.
+    // The script is evaluated by the debugger, which is exempt from the content security policy of the page.
     if (!(await this.page.evaluate<boolean>('"axe" in window'))) await this.page.evaluate(AXE_SOURCE);
     // A color in transition can have too little contrast.
     await this.page.evaluate(ANIMATIONS_ENDED);
-    // Applies all rules but returns violations only, which is faster.
+    // All rules are applied, but only violations are returned, which is faster.
     const violations = await this.page.evaluate<Violations>(
       'axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)',
     );

@@ -7,17 +7,17 @@ interface Order {
   readonly id: number;
 }
 interface Fault {
-  broken: boolean;
+  isBroken: boolean;
   /** Whether a step of /refund has a name that differs from the recorded one. */
-  renamed: boolean;
+  isStepRenamed: boolean;
 }
 type IncidentPath = '/checkout' | '/refund';
 
 /** Text that makes a message long: 5 KB in 100 lines. */
-const SEARCHED = '\nsearched in /srv/templates/mails/refunds/ab'.repeat(100).concat('\nend of list');
+const LONG_SUFFIX = '\nsearched in /srv/templates/mails/refunds/ab'.repeat(100).concat('\nend of list');
 
 /** Number of runs triggered per request. */
-const BATCH = 100;
+const BATCH_SIZE = 100;
 
 export class Incident {
   private readonly server: WorkflowServer<IncidentPath>;
@@ -29,10 +29,10 @@ export class Incident {
   }
 
   static async open(): Promise<Incident> {
-    const fault: Fault = { broken: true, renamed: false };
+    const fault: Fault = { isBroken: true, isStepRenamed: false };
     const charge = ({ id }: Order) => {
       const cause = new TypeError('connect ECONNREFUSED 10.0.0.7:5432');
-      if (fault.broken && id % 2 === 1) throw new NonRetryableError(`payment service answered 503 for order ${id}`, { cause });
+      if (fault.isBroken && id % 2 === 1) throw new NonRetryableError(`payment service answered 503 for order ${id}`, { cause });
       return { charge: `ch_${id}` };
     };
     const checkout = serve<Order, string>(async (context) => {
@@ -40,16 +40,16 @@ export class Incident {
       const { shelf } = await context.run('reserve', () => ({ shelf: `A${id % 7}` }));
       await context.run('charge', () => charge(context.payload));
       return context.run('ship', () => {
-        if (fault.broken) throw new NonRetryableError(`Cannot read properties of undefined (reading 'street') in order ${id}`);
+        if (fault.isBroken) throw new NonRetryableError(`Cannot read properties of undefined (reading 'street') in order ${id}`);
         return `parcel from ${shelf}`;
       });
     });
     const refund = serve<Order, string>(async (context) => {
       const { id } = context.payload;
-      await context.run(fault.renamed ? 'look up' : 'find', () => id);
+      await context.run(fault.isStepRenamed ? 'look up' : 'find', () => id);
       await context.run('charge', () => charge(context.payload));
       return context.run('mail', () => {
-        if (fault.broken) throw new NonRetryableError(`the template of refund ${id} was not found${SEARCHED}`);
+        if (fault.isBroken) throw new NonRetryableError(`the template of refund ${id} was not found${LONG_SUFFIX}`);
         return 'sent';
       });
     });
@@ -61,16 +61,16 @@ export class Incident {
   }
 
   fix(): void {
-    this.fault.broken = false;
+    this.fault.isBroken = false;
   }
 
   /** Makes the deployed code incompatible with the recorded steps of /refund. */
   rename(): void {
-    this.fault.renamed = true;
+    this.fault.isStepRenamed = true;
   }
 
   break(): void {
-    this.fault.broken = true;
+    this.fault.isBroken = true;
   }
 
   /** Triggers runs, three of five in the first workflow, and waits until all of them are dead letters. */
@@ -81,7 +81,7 @@ export class Incident {
       body: { id },
       retries: 0,
     }));
-    for (let from = 0; from < runs; from += BATCH) await client.triggerMany(items.slice(from, from + BATCH));
+    for (let from = 0; from < runs; from += BATCH_SIZE) await client.triggerMany(items.slice(from, from + BATCH_SIZE));
     while ((await this.letters(client)) < runs) await pause(100);
   }
 

@@ -5,12 +5,12 @@ import type { Page } from 'playwright-core';
 const MAX_STOPS = 120;
 
 /** Role and name of the focused element, as screen readers announce them. */
-interface Focused {
+interface FocusedElement {
   readonly role: string;
   readonly name: string;
 }
 
-const FOCUSED = `(() => {
+const READ_FOCUSED_ELEMENT = `(() => {
   const here = document.activeElement;
   if (here === null || here === document.body) return { role: 'none', name: '' };
   const roles = { A: 'link', BUTTON: 'button', SUMMARY: 'button', SELECT: 'combobox', TEXTAREA: 'textbox' };
@@ -31,17 +31,17 @@ export class Keyboard {
     this.page = page;
   }
 
-  focused(): Promise<Focused> {
-    return this.page.evaluate<Focused>(FOCUSED);
+  focused(): Promise<FocusedElement> {
+    return this.page.evaluate<FocusedElement>(READ_FOCUSED_ELEMENT);
   }
 
   /** Presses Tab until the element with the role and name has the focus. Rejects with the list of stops if there is none. */
   async to(role: string, name: string | RegExp): Promise<void> {
     const stops: string[] = [];
     for (let stop = 0; stop < MAX_STOPS; stop++) {
-      const here = await this.focused();
-      if (here.role === role && (typeof name === 'string' ? here.name === name : name.test(here.name))) return;
-      stops.push(`${here.role} ${here.name.slice(0, 40)}`);
+      const element = await this.focused();
+      if (element.role === role && (typeof name === 'string' ? element.name === name : name.test(element.name))) return;
+      stops.push(`${element.role} ${element.name.slice(0, 40)}`);
       await this.page.keyboard.press('Tab');
     }
     throw new Error(`no Tab stop is the ${role} ${name}; stops:\n${[...new Set(stops)].join('\n')}`);

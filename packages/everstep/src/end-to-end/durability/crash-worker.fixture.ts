@@ -15,11 +15,11 @@ async function trace(step: string) {
 
 const order = serve<{ readonly order: number }, unknown>(async (ctx) => {
   const { order } = ctx.payload;
-  const seen = [await ctx.run('reserve', () => trace('reserve'))];
-  for (const step of ['check', 'charge']) seen.push(await ctx.run(step, () => trace(step)));
-  seen.push(...(await Promise.all(['left', 'middle', 'right'].map((side) => ctx.run(side, () => trace(side))))));
-  seen.push(await ctx.run('receipt', () => trace('receipt')));
-  return { order, seen };
+  const traces = [await ctx.run('reserve', () => trace('reserve'))];
+  for (const step of ['check', 'charge']) traces.push(await ctx.run(step, () => trace(step)));
+  traces.push(...(await Promise.all(['left', 'middle', 'right'].map((side) => ctx.run(side, () => trace(side))))));
+  traces.push(await ctx.run('receipt', () => trace('receipt')));
+  return { order, seen: traces };
 });
 
 connect({ app: 'crash', workflows: { order }, maxConcurrency: 8, onProblem: () => {} });

@@ -1,4 +1,4 @@
-/** Runs that a server executes although its process is killed repeatedly. */
+/** Tests that a server completes its runs although its process is killed repeatedly. */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -31,23 +31,23 @@ const STEPS = ['reserve', 'nap', 'charge', 'left', 'middle', 'right', 'receipt']
 /** Starts a worker that counts executions and fails the first attempt of one step. */
 async function startWorker(keys: { readonly current: string; readonly next: string }) {
   let executions = 0;
-  const charged = new Set<string>();
+  const chargedRunIds = new Set<string>();
   const trace = (step: string): Trace => ({ step, execution: ++executions });
   const workflow = serve<{ readonly order: number }, Result>(
     async (ctx) => {
       const { order } = ctx.payload;
-      const reserved = await ctx.run('reserve', () => trace('reserve'));
+      const reservation = await ctx.run('reserve', () => trace('reserve'));
       await ctx.sleep('nap', NAP_MS / 1000);
-      const paid = await ctx.run('charge', () => {
-        if (!charged.has(ctx.runId)) {
-          charged.add(ctx.runId);
+      const payment = await ctx.run('charge', () => {
+        if (!chargedRunIds.has(ctx.runId)) {
+          chargedRunIds.add(ctx.runId);
           throw new Error('the card terminal is not ready');
         }
         return trace('charge');
       });
       const sides = await Promise.all(['left', 'middle', 'right'].map((side) => ctx.run(side, () => trace(side))));
       const receipt = await ctx.run('receipt', () => trace('receipt'));
-      return { order, seen: [reserved, paid, ...sides, receipt] };
+      return { order, seen: [reservation, payment, ...sides, receipt] };
     },
     { signingKeys: keys },
   );
@@ -100,8 +100,8 @@ export async function assertSurvivesKills(t: TestContext, { runs, kills, setting
   t.after(() => worker.close());
 
   /** Creation times of acknowledged runs, by order. */
-  const acknowledged = new Map<number, number>();
-  let unanswered = 0;
+  const creationTimes = new Map<number, number>();
+  let unansweredTriggers = 0;
 
   async function trigger(order: number): Promise<void> {
     const headers = {
@@ -111,32 +111,32 @@ export async function assertSurvivesKills(t: TestContext, { runs, kills, setting
       'svc-deduplication-id': `order-${order}`,
       'svc-retry-delay': '20',
     };
-    const received = await service
+    const response = await service
       .request('POST', `/v2/trigger/${worker.url}`, headers, JSON.stringify({ order }))
       // The server was killed before it could respond.
       .catch(() => undefined);
-    if (received === undefined) {
-      unanswered++;
+    if (response === undefined) {
+      unansweredTriggers++;
       return;
     }
-    assert.equal(received.status, 200, JSON.stringify(received.body));
-    const { workflowRunId, workflowCreatedAt } = received.body as { workflowRunId: string; workflowCreatedAt: number };
+    assert.equal(response.status, 200, JSON.stringify(response.body));
+    const { workflowRunId, workflowCreatedAt } = response.body as { workflowRunId: string; workflowCreatedAt: number };
     assert.equal(workflowRunId, `order-${order}`);
-    const before = acknowledged.get(order);
-    assert.ok(before === undefined || before === workflowCreatedAt, `order ${order} started two runs`);
-    acknowledged.set(order, workflowCreatedAt);
+    const earlierTime = creationTimes.get(order);
+    assert.ok(earlierTime === undefined || earlierTime === workflowCreatedAt, `order ${order} started two runs`);
+    creationTimes.set(order, workflowCreatedAt);
   }
 
-  let open: number[] = [];
+  let unacknowledgedOrders: number[] = [];
   for (let life = 0; life < kills; life++) {
     if (life > 0) await service.start();
-    open.push(...Array.from({ length: runsPerLife }, (_, i) => life * runsPerLife + i));
-    const triggers = Promise.all(open.map(trigger));
+    unacknowledgedOrders.push(...Array.from({ length: runsPerLife }, (_, i) => life * runsPerLife + i));
+    const triggers = Promise.all(unacknowledgedOrders.map(trigger));
     // Some processes are killed during triggers, others late during earlier runs.
     await pause(random.chance(0.25) ? random.below(15) : random.below(LONGEST_LIFE_MS));
     await service.end('SIGKILL');
     await triggers;
-    open = open.filter((order) => !acknowledged.has(order));
+    unacknowledgedOrders = unacknowledgedOrders.filter((order) => !creationTimes.has(order));
   }
   // The server is killed once more during startup.
   await service.spawn();
@@ -144,42 +144,42 @@ export async function assertSurvivesKills(t: TestContext, { runs, kills, setting
   await service.end('SIGKILL');
 
   await service.start();
-  await Promise.all(open.map(trigger));
-  assert.equal(acknowledged.size, runs);
+  await Promise.all(unacknowledgedOrders.map(trigger));
+  assert.equal(creationTimes.size, runs);
 
   const problems: string[] = [];
   const executionsSeen = new Set<number>();
   for (let order = 0; order < runs; order++) {
     const id = `order-${order}`;
     try {
-      const ended = await service.request('GET', `/v2/workflows/runs/${id}/result?timeout=60s`);
-      assert.equal(ended.status, 200, JSON.stringify(ended.body));
-      const { workflowState, workflowCreatedAt, result } = ended.body as {
+      const response = await service.request('GET', `/v2/workflows/runs/${id}/result?timeout=60s`);
+      assert.equal(response.status, 200, JSON.stringify(response.body));
+      const { workflowState, workflowCreatedAt, result } = response.body as {
         workflowState: string;
         workflowCreatedAt: number;
         result: Result;
       };
-      assert.equal(workflowState, 'RUN_SUCCESS', JSON.stringify(ended.body));
-      assert.equal(workflowCreatedAt, acknowledged.get(order));
+      assert.equal(workflowState, 'RUN_SUCCESS', JSON.stringify(response.body));
+      assert.equal(workflowCreatedAt, creationTimes.get(order));
       assert.equal(result.order, order);
 
       const logs = await service.request('GET', `/v2/workflows/logs?workflowRunId=${id}`);
-      const { runs: logged } = logs.body as { runs: LoggedRun[] };
-      assert.equal(logged.length, 1, 'the id identifies one run');
-      const recorded = (logged[0]?.steps ?? []).flatMap(({ steps }) => steps).filter(({ stepId }) => stepId !== undefined);
-      assert.deepEqual(recorded.map(({ stepName }) => stepName).sort(), [...STEPS].sort());
-      assert.equal(new Set(recorded.map(({ stepId }) => stepId)).size, STEPS.length);
-      assert.ok(recorded.every(({ state }) => state === 'STEP_SUCCESS'));
+      const { runs: loggedRuns } = logs.body as { runs: LoggedRun[] };
+      assert.equal(loggedRuns.length, 1, 'the id identifies one run');
+      const recordedSteps = (loggedRuns[0]?.steps ?? []).flatMap(({ steps }) => steps).filter(({ stepId }) => stepId !== undefined);
+      assert.deepEqual(recordedSteps.map(({ stepName }) => stepName).sort(), [...STEPS].sort());
+      assert.equal(new Set(recordedSteps.map(({ stepId }) => stepId)).size, STEPS.length);
+      assert.ok(recordedSteps.every(({ state }) => state === 'STEP_SUCCESS'));
       // The code sees recorded results, not the results of lost attempts.
-      const traces = recorded.flatMap(({ out }) => (out === undefined ? [] : [JSON.parse(out) as Trace]));
+      const traces = recordedSteps.flatMap(({ out }) => (out === undefined ? [] : [JSON.parse(out) as Trace]));
       const byStep = (a: Trace, b: Trace): number => a.step.localeCompare(b.step);
       assert.deepEqual(traces.sort(byStep), [...result.seen].sort(byStep));
       for (const { execution } of traces) executionsSeen.add(execution);
-    } catch (problem) {
-      problems.push(`${id}: ${problem instanceof Error ? problem.message : problem}`);
+    } catch (error) {
+      problems.push(`${id}: ${error instanceof Error ? error.message : error}`);
     }
   }
-  t.diagnostic(`${unanswered} triggers were repeated; ${worker.executions()} step executions`);
+  t.diagnostic(`${unansweredTriggers} triggers were repeated; ${worker.executions()} step executions`);
   assert.deepEqual(problems, [], `seed ${seed}`);
   assert.equal(executionsSeen.size, runs * (STEPS.length - 1), 'no execution is recorded for two steps');
   await service.end('SIGTERM');

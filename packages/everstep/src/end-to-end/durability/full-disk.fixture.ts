@@ -5,22 +5,22 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
 
-const flag = process.env.FULL_DISK_FLAG ?? '';
+const flagFile = process.env.FULL_DISK_FLAG ?? '';
 const SQLITE_FULL = 13;
 
-function refuse(sql: string): void {
-  if (sql !== 'COMMIT' || !existsSync(flag)) return;
+function throwIfFull(sql: string): void {
+  if (sql !== 'COMMIT' || !existsSync(flagFile)) return;
   const errstr = 'database or disk is full';
   throw Object.assign(new Error(errstr), { code: 'ERR_SQLITE_ERROR', errcode: SQLITE_FULL, errstr });
 }
 
 const { exec } = DatabaseSync.prototype;
 DatabaseSync.prototype.exec = function (sql) {
-  refuse(sql);
+  throwIfFull(sql);
   return exec.call(this, sql);
 };
 const { run } = StatementSync.prototype;
 StatementSync.prototype.run = function (this: StatementSync, ...parameters: Parameters<typeof run>) {
-  refuse(this.sourceSQL);
+  throwIfFull(this.sourceSQL);
   return run.apply(this, parameters);
 } as typeof run;

@@ -14,7 +14,7 @@ export type OpenedFirefox =
   | { readonly kind: 'open'; readonly firefox: Firefox }
   | { readonly kind: 'missing'; readonly missing: string };
 
-const NAMES = ['firefox', 'firefox-esr'];
+const PROGRAM_NAMES = ['firefox', 'firefox-esr'];
 const LISTENING = /WebDriver BiDi listening on (ws:\/\/\S+)/;
 /** Reports violations of the content security policy as console errors. */
 const REPORT_VIOLATIONS = `() => document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
@@ -37,7 +37,7 @@ interface Message {
   readonly result?: unknown;
   readonly message?: string;
 }
-interface Waiting {
+interface PendingCall {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: Error) => void;
 }
@@ -45,30 +45,30 @@ interface Node {
   readonly sharedId: string;
 }
 
-async function executable(): Promise<string | null> {
-  const named = process.env.EVERSTEP_FIREFOX;
-  if (named !== undefined && named !== '') return named === 'none' ? null : named;
+async function findExecutable(): Promise<string | null> {
+  const requestedPath = process.env.EVERSTEP_FIREFOX;
+  if (requestedPath !== undefined && requestedPath !== '') return requestedPath === 'none' ? null : requestedPath;
   for (const directory of (process.env.PATH ?? '').split(delimiter))
-    for (const name of NAMES) {
+    for (const name of PROGRAM_NAMES) {
       const path = join(directory, name);
-      const found = await access(path, constants.X_OK).then(
+      const isExecutable = await access(path, constants.X_OK).then(
         () => true,
         () => false,
       );
-      if (found) return path;
+      if (isExecutable) return path;
     }
   return null;
 }
 
 /** Returns the address of the socket that Firefox prints when it has started. */
 async function addressOf(child: ChildProcess): Promise<string> {
-  let printed = '';
+  let output = '';
   for await (const chunk of child.stderr ?? []) {
-    printed += String(chunk);
-    const address = LISTENING.exec(printed)?.[1];
+    output += String(chunk);
+    const address = LISTENING.exec(output)?.[1];
     if (address !== undefined) return address;
   }
-  throw new Error(`Firefox did not start:\n${printed}`);
+  throw new Error(`Firefox did not start:\n${output}`);
 }
 
 export class Firefox {
@@ -77,8 +77,8 @@ export class Firefox {
   private readonly child: ChildProcess;
   private readonly profile: string;
   private readonly socket: WebSocket;
-  private readonly waiting = new Map<number, Waiting>();
-  private calls = 0;
+  private readonly pendingCalls = new Map<number, PendingCall>();
+  private callCount = 0;
   private context = '';
 
   private constructor(child: ChildProcess, profile: string, socket: WebSocket) {
@@ -90,10 +90,10 @@ export class Firefox {
 
   /** Opens a browser with one empty page, or returns why there is none. */
   static async open(): Promise<OpenedFirefox> {
-    const path = await executable();
+    const path = await findExecutable();
     if (path === null) return { kind: 'missing', missing: 'NO FIREFOX: set EVERSTEP_FIREFOX to test the dashboard in it' };
     const profile = await mkdtemp(join(tmpdir(), 'everstep-firefox-'));
-    // Firefox keeps files in the home directory, which it also needs to write.
+    // Firefox also writes files into the home directory.
     const home = join(profile, 'home');
     await mkdir(home);
     await writeFile(join(profile, 'user.js'), 'user_pref("ui.prefersReducedMotion", 1);\n');
@@ -114,17 +114,17 @@ export class Firefox {
 
   private receive({ id, type, method, params, result, message }: Message): void {
     if (method === 'log.entryAdded' && params?.level === 'error') this.problems.push(params.text ?? '');
-    const waiting = id === undefined ? undefined : this.waiting.get(id);
-    if (id === undefined || waiting === undefined) return;
-    this.waiting.delete(id);
-    if (type === 'success') waiting.resolve(result);
-    else waiting.reject(new Error(message));
+    const pendingCall = id === undefined ? undefined : this.pendingCalls.get(id);
+    if (id === undefined || pendingCall === undefined) return;
+    this.pendingCalls.delete(id);
+    if (type === 'success') pendingCall.resolve(result);
+    else pendingCall.reject(new Error(message));
   }
 
   private call(method: string, params: Parameters): Promise<unknown> {
-    const id = ++this.calls;
+    const id = ++this.callCount;
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject });
+      this.pendingCalls.set(id, { resolve, reject });
       this.socket.send(JSON.stringify({ id, method, params }));
     });
   }
@@ -206,13 +206,13 @@ export class Firefox {
   async drag(role: string, name: string, from: number, to: number): Promise<void> {
     const element = await this.find(role, name);
     const origin = { type: 'element', element };
-    const answer = (await this.call('script.callFunction', {
+    const response = (await this.call('script.callFunction', {
       functionDeclaration: '(element) => element.getBoundingClientRect().width',
       arguments: [element],
       target: { context: this.context },
       awaitPromise: false,
     })) as { readonly result: { readonly value: number } };
-    const at = (part: number): number => Math.round(part * answer.result.value);
+    const at = (part: number): number => Math.round(part * response.result.value);
     const actions = [
       { type: 'pointerMove', x: at(from), y: 0, origin },
       { type: 'pointerDown', button: 0 },
@@ -239,9 +239,9 @@ export class Firefox {
   }
 
   async close(): Promise<void> {
-    const ended = once(this.child, 'exit');
+    const exit = once(this.child, 'exit');
     await this.call('browser.close', {}).catch(() => this.child.kill());
-    await ended;
+    await exit;
     await rm(this.profile, { recursive: true, force: true, maxRetries: 5 });
   }
 }

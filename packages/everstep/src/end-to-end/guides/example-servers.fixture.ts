@@ -31,8 +31,8 @@ export async function thirdParty(t: TestContext, respond: Responder): Promise<Th
     const count = requests.length + 1;
     const request = { method: incoming.method ?? '', headers: incoming.headers, body, count, json: () => JSON.parse(body) };
     requests.push(request);
-    const { status, body: sent } = respond(request);
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(sent));
+    const { status, body: responseBody } = respond(request);
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(responseBody));
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -30,7 +30,7 @@ export interface NodeFaultsOptions {
 
 const START_TRIES = 20;
 
-async function startAgain(start: () => Promise<void>): Promise<void> {
+async function retryStart(start: () => Promise<void>): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
       return await start();
@@ -41,7 +41,7 @@ async function startAgain(start: () => Promise<void>): Promise<void> {
   }
 }
 
-const ANSWERS_LOST = 3;
+const LOST_RESPONSES = 3;
 
 export class NodeFaults {
   readonly counts = new Map<NodeFault, number>();
@@ -51,24 +51,24 @@ export class NodeFaults {
     this.options = options;
   }
 
-  /** Injects faults until `ended` returns true. Everything is repaired when it resolves. */
-  async go(ended: () => boolean): Promise<void> {
+  /** Injects faults until `isEnded` returns true. All faults are repaired when the promise resolves. */
+  async go(isEnded: () => boolean): Promise<void> {
     const { random, everyMs, nodes } = this.options;
     // Each fault occurs equally often, in random order.
-    let left: NodeFault[] = [];
-    while (!ended()) {
+    let remainingFaults: NodeFault[] = [];
+    while (!isEnded()) {
       await pause(everyMs / 2 + random.below(everyMs));
-      if (ended()) break;
-      if (left.length === 0) left = [...NODE_FAULTS];
-      const [fault] = left.splice(random.below(left.length), 1);
+      if (isEnded()) break;
+      if (remainingFaults.length === 0) remainingFaults = [...NODE_FAULTS];
+      const [fault] = remainingFaults.splice(random.below(remainingFaults.length), 1);
       if (!fault) continue;
       this.counts.set(fault, (this.counts.get(fault) ?? 0) + 1);
-      await this.make(fault);
+      await this.inject(fault);
     }
     await Promise.all(nodes.all.map((node) => node.ready()));
   }
 
-  private async make(fault: NodeFault): Promise<void> {
+  private async inject(fault: NodeFault): Promise<void> {
     const { nodes, database, proxies, random, leaseMs, restartWorker } = this.options;
     const index = random.below(nodes.all.length);
     const [node, proxy] = [nodes.node(index), proxies[index]];
@@ -76,7 +76,7 @@ export class NodeFaults {
       case 'a node is killed':
         await node.end('SIGKILL');
         // The node exits when its first read of the store times out; a process manager restarts it.
-        await startAgain(() => node.start());
+        await retryStart(() => node.start());
         return;
       case 'a node is paused for longer than its lease':
         node.signal('SIGSTOP');
@@ -86,13 +86,13 @@ export class NodeFaults {
       case 'the database is killed':
         await database.end('SIGKILL');
         // The processes of the database notice the kill after a moment; until then a new server cannot use its shared memory.
-        await startAgain(() => database.start());
+        await retryStart(() => database.start());
         return;
       case 'connections are cut':
         proxy?.cut();
         return;
       case 'responses to commits are lost':
-        if (proxy) proxy.answersToLose = ANSWERS_LOST;
+        if (proxy) proxy.answersToLose = LOST_RESPONSES;
         return;
       case 'a node cannot reach the database':
         if (!proxy) return;

@@ -2,14 +2,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Endpoint, listen } from '../nodes.fixture.js';
 
-interface Line {
+interface QueueProgress {
   readonly seen: Set<number>;
   readonly overtaken: Set<number>;
   /** Numbers of messages with a successful response. */
   readonly answered: Set<number>;
   /** Number below which all messages had a successful response. */
   answeredBelow: number;
-  readonly inFlight: Set<{ readonly number: number; readonly stale: boolean }>;
+  readonly inFlight: Set<{ readonly number: number; readonly isStale: boolean }>;
 }
 
 export interface QueueReceiverOptions {
@@ -31,7 +31,7 @@ export class QueueReceiver {
   /** Number of repeated deliveries of completed messages. */
   repeats = 0;
   private endpoint: Endpoint | null = null;
-  private readonly lines = new Map<string, Line>();
+  private readonly progressByQueue = new Map<string, QueueProgress>();
   private readonly options: QueueReceiverOptions;
 
   private constructor(options: QueueReceiverOptions) {
@@ -44,7 +44,7 @@ export class QueueReceiver {
       let body = '';
       request.on('data', (chunk) => (body += chunk));
       request.on('end', async () => {
-        response.statusCode = await receiver.take(body);
+        response.statusCode = await receiver.receive(body);
         response.end();
       });
     });
@@ -57,50 +57,51 @@ export class QueueReceiver {
 
   /** Returns how many messages of the queue, from the first one on, succeeded. */
   answered(queue: string): number {
-    return this.line(queue).answeredBelow;
+    return this.progressOf(queue).answeredBelow;
   }
 
   close(): void {
     this.endpoint?.close();
   }
 
-  private line(queue: string): Line {
-    let line = this.lines.get(queue);
-    if (!line) {
-      line = { seen: new Set(), overtaken: new Set(), answered: new Set(), answeredBelow: 0, inFlight: new Set() };
-      this.lines.set(queue, line);
+  private progressOf(queue: string): QueueProgress {
+    let progress = this.progressByQueue.get(queue);
+    if (!progress) {
+      progress = { seen: new Set(), overtaken: new Set(), answered: new Set(), answeredBelow: 0, inFlight: new Set() };
+      this.progressByQueue.set(queue, progress);
     }
-    return line;
+    return progress;
   }
 
   /** Receives a message. Resolves with the response status. */
-  private async take(body: string): Promise<number> {
+  private async receive(body: string): Promise<number> {
     const [queue = '', text] = body.split(':');
     const number = Number(text);
-    const line = this.line(queue);
-    const isFirst = !line.seen.has(number);
-    const delivery = { number, stale: line.answered.has(number) };
+    const progress = this.progressOf(queue);
+    const isFirst = !progress.seen.has(number);
+    const delivery = { number, isStale: progress.answered.has(number) };
     this.deliveries++;
-    if (delivery.stale) this.repeats++;
-    if (isFirst && line.answeredBelow < number) {
-      this.overtaken.push(`${queue}:${line.answeredBelow} by ${body}`);
-      for (let older = line.answeredBelow; older < number; older++) {
-        if (line.answered.has(older) || line.overtaken.has(older)) continue;
-        line.overtaken.add(older);
+    if (delivery.isStale) this.repeats++;
+    if (isFirst && progress.answeredBelow < number) {
+      this.overtaken.push(`${queue}:${progress.answeredBelow} by ${body}`);
+      for (let older = progress.answeredBelow; older < number; older++) {
+        if (progress.answered.has(older) || progress.overtaken.has(older)) continue;
+        progress.overtaken.add(older);
         this.overtakenCount++;
       }
     }
-    line.seen.add(number);
-    for (const other of line.inFlight) {
+    progress.seen.add(number);
+    for (const other of progress.inFlight) {
       // A repeated request, or one sent before its node was paused, may overlap with the next message.
-      if (other.number !== number && !other.stale && !delivery.stale) this.overlaps.push(`${queue}:${other.number} and ${body}`);
+      if (other.number !== number && !other.isStale && !delivery.isStale)
+        this.overlaps.push(`${queue}:${other.number} and ${body}`);
     }
-    line.inFlight.add(delivery);
+    progress.inFlight.add(delivery);
     await pause(this.options.workMs);
-    line.inFlight.delete(delivery);
+    progress.inFlight.delete(delivery);
     if (isFirst && this.options.fails(number)) return 500;
-    line.answered.add(number);
-    while (line.answered.has(line.answeredBelow)) line.answeredBelow++;
+    progress.answered.add(number);
+    while (progress.answered.has(progress.answeredBelow)) progress.answeredBelow++;
     return 200;
   }
 }

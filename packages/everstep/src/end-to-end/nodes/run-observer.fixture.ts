@@ -2,8 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Nodes } from '../nodes.fixture.js';
 
-/** Timeout of a read, longer than a node needs to refuse an unconfirmed read. */
-const ANSWER_WITHIN_MS = 10_000;
+/** Timeout of a read, longer than a node needs to reject an unconfirmed read. */
+const READ_TIMEOUT_MS = 10_000;
 const PAUSE_MS = 5;
 
 interface ObservedRun {
@@ -23,10 +23,10 @@ export class RunObserver {
   readonly backwards: string[] = [];
   private readonly nodes: Nodes;
   private readonly runIds: readonly string[];
-  private readonly latest = new Map<string, ObservedRun>();
+  private readonly latestRuns = new Map<string, ObservedRun>();
   private reads: readonly Reads[];
-  private watching: Promise<void> | null = null;
-  private stopped = false;
+  private watchEnd: Promise<void> | null = null;
+  private isStopped = false;
 
   constructor(nodes: Nodes, runIds: readonly string[]) {
     this.nodes = nodes;
@@ -34,14 +34,14 @@ export class RunObserver {
     this.reads = nodes.all.map(() => ({ answered: 0, refused: 0 }));
   }
 
-  /** Reads all runs repeatedly until `stop`. Each run is read from one node after the other, different runs concurrently. */
+  /** Reads all runs repeatedly until `stop`. Each run is read from one node after the other; all runs are read concurrently. */
   start(): void {
-    this.watching = Promise.all(this.runIds.map((runId) => this.watch(runId))).then(() => undefined);
+    this.watchEnd = Promise.all(this.runIds.map((runId) => this.watch(runId))).then(() => undefined);
   }
 
   async stop(): Promise<void> {
-    this.stopped = true;
-    await this.watching;
+    this.isStopped = true;
+    await this.watchEnd;
   }
 
   /** Resets the read counts of each node. A read in progress counts after the reset. */
@@ -56,17 +56,17 @@ export class RunObserver {
 
   /** Whether some node has returned this many steps for each of the runs. */
   allHave(steps: number): boolean {
-    return this.runIds.every((runId) => (this.latest.get(runId)?.steps ?? 0) >= steps);
+    return this.runIds.every((runId) => (this.latestRuns.get(runId)?.steps ?? 0) >= steps);
   }
 
   /** Whether some node has returned each of the runs as successful. */
   get allSucceeded(): boolean {
-    return this.runIds.every((runId) => this.latest.get(runId)?.state === 'RUN_SUCCESS');
+    return this.runIds.every((runId) => this.latestRuns.get(runId)?.state === 'RUN_SUCCESS');
   }
 
   private async watch(runId: string): Promise<void> {
-    while (!this.stopped) {
-      for (let node = 0; node < this.nodes.all.length && !this.stopped; node++) await this.read(runId, node);
+    while (!this.isStopped) {
+      for (let node = 0; node < this.nodes.all.length && !this.isStopped; node++) await this.read(runId, node);
       await pause(PAUSE_MS);
     }
   }
@@ -74,20 +74,21 @@ export class RunObserver {
   private async read(runId: string, node: number): Promise<void> {
     const url = `${this.nodes.node(node).url}/v2/workflows/runs/${runId}`;
     const headers = { authorization: `Bearer ${this.nodes.token}` };
-    const response = await fetch(url, { headers, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }).catch(() => null);
+    const response = await fetch(url, { headers, signal: AbortSignal.timeout(READ_TIMEOUT_MS) }).catch(() => null);
     const reads = this.reads[node];
     if (response === null || !reads) return;
     if (response.status === 503) reads.refused++;
     else reads.answered++;
     const body = (await response.json().catch(() => ({}))) as { workflowState?: string; steps?: readonly unknown[] };
     if (response.status === 503) return;
-    const now = { node, state: body.workflowState ?? `status ${response.status}`, steps: body.steps?.length ?? 0 };
-    const before = this.latest.get(runId);
-    if (before && (now.steps < before.steps || (before.state !== 'RUN_STARTED' && now.state !== before.state))) {
-      const shown = ({ node: at, state, steps }: ObservedRun) => `${state} with ${steps} steps at node ${at}`;
-      this.backwards.push(`${runId}: ${shown(now)} after ${shown(before)}`);
+    const run = { node, state: body.workflowState ?? `status ${response.status}`, steps: body.steps?.length ?? 0 };
+    const previousRun = this.latestRuns.get(runId);
+    const isEnded = previousRun !== undefined && previousRun.state !== 'RUN_STARTED';
+    if (previousRun && (run.steps < previousRun.steps || (isEnded && run.state !== previousRun.state))) {
+      const describe = ({ node: at, state, steps }: ObservedRun) => `${state} with ${steps} steps at node ${at}`;
+      this.backwards.push(`${runId}: ${describe(run)} after ${describe(previousRun)}`);
       return;
     }
-    this.latest.set(runId, now);
+    this.latestRuns.set(runId, run);
   }
 }

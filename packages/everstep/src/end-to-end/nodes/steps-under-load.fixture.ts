@@ -6,8 +6,8 @@ import { toNodeHandler } from '@everstep/sdk/node';
 import { type Endpoint, each, listen, type Nodes } from '../nodes.fixture.js';
 
 const STEPS = 3;
-const TRIGGERED_AT_ONCE = 6;
-const ASKED_AT_ONCE = 8;
+const TRIGGERS_AT_ONCE = 6;
+const QUERIES_AT_ONCE = 8;
 /** Duration of load before the disturbance. */
 const QUIET_MS = 150;
 
@@ -33,23 +33,26 @@ export class StepsUnderLoad {
     return new StepsUnderLoad(nodes, await listen((request, response) => void handler(request, response)));
   }
 
-  /** Triggers runs through all nodes until each is acknowledged, during `disturb`. All of them end with each step recorded once. */
+  /**
+   * Triggers runs through all nodes until each is acknowledged, during `disturb`. Asserts that all of them end with each step
+   * recorded once.
+   */
   async run(name: string, count: number, disturb: () => Promise<void>): Promise<void> {
     const { nodes, endpoint } = this;
     const runIds = Array.from({ length: count }, (_, n) => `${name}-${n}`);
-    const load = each(count, TRIGGERED_AT_ONCE, async (n) => {
+    const load = each(count, TRIGGERS_AT_ONCE, async (n) => {
       const runId = runIds[n] ?? '';
       await nodes.anywhere((client) => client.trigger(endpoint.url, { runId, deduplicationId: runId, retryDelay: '50' }));
       await pause(10);
     });
     await Promise.all([load, pause(QUIET_MS).then(disturb)]);
-    await each(count, ASKED_AT_ONCE, async (n) => {
+    await each(count, QUERIES_AT_ONCE, async (n) => {
       const runId = runIds[n] ?? '';
-      const ended = await nodes.anywhere((client) => client.runs.result<number>(runId, { timeout: '60s' }));
-      assert.equal('result' in ended ? ended.result : JSON.stringify(ended), 6, runId);
+      const outcome = await nodes.anywhere((client) => client.runs.result<number>(runId, { timeout: '60s' }));
+      assert.equal('result' in outcome ? outcome.result : JSON.stringify(outcome), 6, runId);
       const { steps } = await nodes.anywhere((client) => client.runs.get(runId));
-      const named = steps.map(({ stepName }) => stepName).filter((step) => step?.startsWith('step '));
-      assert.deepEqual(named.sort(), ['step 1', 'step 2', 'step 3'], runId);
+      const stepNames = steps.map(({ stepName }) => stepName).filter((step) => step?.startsWith('step '));
+      assert.deepEqual(stepNames.sort(), ['step 1', 'step 2', 'step 3'], runId);
     });
     const entries: string[] = [];
     for await (const { workflowRunId } of nodes.client(0).runs.entries({ workflowUrl: endpoint.url }))

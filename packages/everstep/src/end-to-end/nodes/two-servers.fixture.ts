@@ -1,4 +1,6 @@
-/** A primary and its synchronous standby, which each node reaches through its own proxies. The standby can be promoted repeatedly. */
+/**
+ * A primary and its synchronous standby. Each node reaches both through its own proxies. The standby can be promoted repeatedly.
+ */
 import assert from 'node:assert/strict';
 import { DatabaseProxy } from '../../stores/postgres/testing/database-proxy.js';
 import { OwnServer } from '../../stores/postgres/testing/own-server.js';
@@ -9,14 +11,14 @@ type Routes = readonly [DatabaseProxy, DatabaseProxy];
 export class TwoServers {
   primary: OwnServer;
   standby: OwnServer;
-  private readonly first: OwnServer;
+  private readonly firstServer: OwnServer;
   private readonly routes: readonly Routes[];
   /** Index of the host that is the primary. */
   private primaryIndex: 0 | 1 = 0;
 
   private constructor(primary: OwnServer, standby: OwnServer, routes: readonly Routes[]) {
     this.primary = primary;
-    this.first = primary;
+    this.firstServer = primary;
     this.standby = standby;
     this.routes = routes;
   }
@@ -71,7 +73,7 @@ export class TwoServers {
     await Promise.all(this.routes.flat().map((proxy) => proxy.close()));
     await this.primary.end('SIGKILL');
     await this.standby.end('SIGKILL');
-    await this.first.dispose();
+    await this.firstServer.dispose();
   }
 
   private routesOf(node: number): Routes {

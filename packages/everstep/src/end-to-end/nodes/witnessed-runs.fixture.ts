@@ -1,6 +1,6 @@
 /**
- * Small random workflows over several nodes, served over HTTP or connections, whose steps record what their code has seen: sequential, parallel and branched
- * steps, sleeps, a permanent failure that is resumed from the DLQ, and forks of ended runs.
+ * Small random workflows over several nodes, served over HTTP or connections, whose steps record what their code has seen:
+ * sequential, parallel and branched steps, sleeps, a permanent failure that is resumed from the DLQ, and forks of ended runs.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -24,11 +24,11 @@ import {
 import { SeededRandom } from '../../clock/testing/seeded-random.js';
 import { type Endpoint, listen, type Nodes } from '../nodes.fixture.js';
 
-/** Share of responses that are lost. */
-const LOST_ANSWERS = 0.02;
-const TO_THE_OTHER_WORKER = 0.1;
-const FAILS_FOR_GOOD = 0.05;
-const FORKED = 0.05;
+/** Shares of responses that are lost, of requests to the second worker, of runs that fail permanently, and of forked runs. */
+const LOST_RESPONSE_SHARE = 0.02;
+const SECOND_WORKER_SHARE = 0.1;
+const FAILED_RUN_SHARE = 0.05;
+const FORKED_RUN_SHARE = 0.05;
 const NAP_MS = 40;
 const RESULT_TIMEOUT = '20s';
 
@@ -57,9 +57,9 @@ export class WitnessedRuns {
   private readonly random: SeededRandom;
   private readonly longestStepMs: number;
   /** Seeds of runs that failed permanently. */
-  private readonly failed = new Set<number>();
+  private readonly failedSeeds = new Set<number>();
   private endpoint: Endpoint | null = null;
-  private connected: readonly ConnectedWorker<'flow'>[] = [];
+  private connectedWorkers: readonly ConnectedWorker<'flow'>[] = [];
   private workers: [Handler, Handler];
 
   private constructor(nodes: Nodes, random: SeededRandom, longestStepMs: number) {
@@ -73,8 +73,8 @@ export class WitnessedRuns {
     const runs = new WitnessedRuns(nodes, random, longestStepMs);
     runs.endpoint = await listen((request, response) => {
       // The step was executed, but its response is lost.
-      if (random.chance(LOST_ANSWERS)) response.end = () => response.destroy();
-      void runs.workers[random.chance(TO_THE_OTHER_WORKER) ? 1 : 0](request, response);
+      if (random.chance(LOST_RESPONSE_SHARE)) response.end = () => response.destroy();
+      void runs.workers[random.chance(SECOND_WORKER_SHARE) ? 1 : 0](request, response);
     });
     return runs;
   }
@@ -83,8 +83,8 @@ export class WitnessedRuns {
   static async connect(nodes: Nodes, random: SeededRandom, longestStepMs: number): Promise<WitnessedRuns> {
     const runs = new WitnessedRuns(nodes, random, longestStepMs);
     const options = { app: 'witness', baseUrl: nodes.node(0).url, token: nodes.token, drainOn: [], onProblem: () => {} };
-    runs.connected = [0, 1].map(() => connect({ ...options, workflows: { flow: runs.newWorkflow() } }));
-    await Promise.all(runs.connected.map(({ connected }) => connected));
+    runs.connectedWorkers = [0, 1].map(() => connect({ ...options, workflows: { flow: runs.newWorkflow() } }));
+    await Promise.all(runs.connectedWorkers.map(({ connected }) => connected));
     return runs;
   }
 
@@ -95,11 +95,11 @@ export class WitnessedRuns {
 
   async close(): Promise<void> {
     this.endpoint?.close();
-    await Promise.all(this.connected.map((worker) => worker.close({ graceMs: 0 })));
+    await Promise.all(this.connectedWorkers.map((worker) => worker.close({ graceMs: 0 })));
   }
 
   private get workflowUrl(): string {
-    return this.endpoint?.url ?? this.connected[0]?.urls.flow ?? '';
+    return this.endpoint?.url ?? this.connectedWorkers[0]?.urls.flow ?? '';
   }
 
   private newWorker(): Handler {
@@ -119,7 +119,7 @@ export class WitnessedRuns {
   /** Executes three to ten steps, depending on the payload. */
   private async follow(ctx: WorkflowContext<Payload>, witness: StepWitness): Promise<number> {
     const shape = new SeededRandom(ctx.payload.seed);
-    const failsAt = shape.chance(FAILS_FOR_GOOD) ? shape.below(5) : -1;
+    const failsAt = shape.chance(FAILED_RUN_SHARE) ? shape.below(5) : -1;
     let steps = 0;
     const step = (): Promise<number> => {
       const number = steps++;
@@ -129,16 +129,16 @@ export class WitnessedRuns {
         (action) => ctx.run(name, action),
         async () => {
           await pause(this.random.below(this.longestStepMs));
-          if (number === failsAt && !this.failed.has(ctx.payload.seed)) {
-            this.failed.add(ctx.payload.seed);
+          if (number === failsAt && !this.failedSeeds.has(ctx.payload.seed)) {
+            this.failedSeeds.add(ctx.payload.seed);
             throw new NonRetryableError('to be resumed');
           }
           return number;
         },
       );
     };
-    const max = 3 + shape.below(6);
-    while (steps < max) {
+    const maxSteps = 3 + shape.below(6);
+    while (steps < maxSteps) {
       const kind = shape.below(10);
       if (kind < 6) await step();
       else if (kind < 8) await Promise.all(Array.from({ length: 2 + shape.below(2) }, step));
@@ -164,14 +164,14 @@ export class WitnessedRuns {
       client.trigger(workflowUrl, { body: { seed }, runId, deduplicationId: runId, retries: 20, retryDelay: '50' }),
     );
     const { workflowRunId, workflowCreatedAt } = run;
-    let ended = await this.end({ workflowRunId, workflowCreatedAt });
-    if (ended.dlqId !== undefined) {
-      const successor = await this.resume(ended.run, ended.dlqId);
+    let endedRun = await this.end({ workflowRunId, workflowCreatedAt });
+    if (endedRun.dlqId !== undefined) {
+      const successor = await this.resume(endedRun.run, endedRun.dlqId);
       this.resumed++;
-      ended = await this.end(successor);
-      if (ended.dlqId !== undefined) this.problems.push(`${idOf(successor)}: it failed again`);
+      endedRun = await this.end(successor);
+      if (endedRun.dlqId !== undefined) this.problems.push(`${idOf(successor)}: it failed again`);
     }
-    if (this.random.chance(FORKED) && ended.lastStep > 0) await this.fork(ended.run, ended.lastStep);
+    if (this.random.chance(FORKED_RUN_SHARE) && endedRun.lastStep > 0) await this.fork(endedRun.run, endedRun.lastStep);
   }
 
   private async end(run: RunName): Promise<{ readonly run: RunName; readonly dlqId?: string; readonly lastStep: number }> {
@@ -184,13 +184,13 @@ export class WitnessedRuns {
       if (outcome.workflowState !== 'RUN_STARTED') break;
     }
     const journal = await nodes.anywhere((client) => client.runs.get(workflowRunId, { workflowCreatedAt }));
-    const recorded = journal.steps.map(
+    const recordedSteps = journal.steps.map(
       ({ stepName, out }): RecordedOut => ({ name: stepName, out: out === undefined ? undefined : JSON.parse(out) }),
     );
     const end = witnessedEnd(journal.result);
     const id = idOf(run);
-    this.repeated += Math.max(0, history.executionsOf(id) - recorded.length);
-    this.problems.push(...history.problems(id, recorded, end ?? undefined));
+    this.repeated += Math.max(0, history.executionsOf(id) - recordedSteps.length);
+    this.problems.push(...history.problems(id, recordedSteps, end ?? undefined));
     this.checked++;
     const isFailed = journal.dlqId !== undefined;
     if (!end && !isFailed)

@@ -8,11 +8,11 @@ import { type Endpoint, each, listen, type Nodes, until } from '../nodes.fixture
 const STEPS = 3;
 const CLIENTS_PER_NODE = 2;
 const PAUSE_MS = 100;
-const TRY_AGAIN_MS = 50;
-const ASKED_AT_ONCE = 8;
+const RETRY_DELAY_MS = 50;
+const QUERIES_AT_ONCE = 8;
 const LONGEST_OUTAGE_MS = 120_000;
 
-interface Acknowledged {
+interface AcknowledgedTrigger {
   readonly runId: string;
   readonly node: number;
   readonly sentAt: number;
@@ -23,10 +23,10 @@ interface Acknowledged {
 export class ContinuousWrites {
   private readonly nodes: Nodes;
   private readonly endpoint: Endpoint;
-  private acknowledged: Acknowledged[] = [];
+  private acknowledged: AcknowledgedTrigger[] = [];
   private prefix = '';
-  private stopped = true;
-  private closed = false;
+  private isStopped = true;
+  private isClosed = false;
   private clients: Promise<unknown> = Promise.resolve();
 
   private constructor(nodes: Nodes, endpoint: Endpoint) {
@@ -56,50 +56,51 @@ export class ContinuousWrites {
   start(prefix: string): void {
     this.prefix = prefix;
     this.acknowledged = [];
-    this.stopped = false;
-    const all = this.nodes.all.flatMap((_, node) => Array.from({ length: CLIENTS_PER_NODE }, (_, n) => this.write(node, n)));
-    this.clients = Promise.all(all);
+    this.isStopped = false;
+    const writers = this.nodes.all.flatMap((_, node) => Array.from({ length: CLIENTS_PER_NODE }, (_, n) => this.write(node, n)));
+    this.clients = Promise.all(writers);
     // A client that fails is reported by `stop`.
     this.clients.catch(() => undefined);
   }
 
   /** Resolves when everything that was sent is acknowledged. */
   async stop(): Promise<void> {
-    this.stopped = true;
+    this.isStopped = true;
     await this.clients;
   }
 
   /** Resolves when each node has acknowledged this many triggers that were sent after a time. */
   async acknowledgedSince(time: number, count = 1): Promise<void> {
-    const enough = (node: number) => this.acknowledged.filter((one) => one.node === node && one.sentAt > time).length >= count;
-    const all = this.nodes.all.map((_, node) => node);
-    await until(`each node acknowledges ${count} triggers`, () => all.every(enough), LONGEST_OUTAGE_MS);
+    const countOf = (node: number) => this.acknowledged.filter((trigger) => trigger.node === node && trigger.sentAt > time).length;
+    const hasEnough = () => this.nodes.all.every((_, node) => countOf(node) >= count);
+    await until(`each node acknowledges ${count} triggers`, hasEnough, LONGEST_OUTAGE_MS);
   }
 
-  /** Number of triggers that were acknowledged after a time. */
+  /** Returns the number of triggers that were acknowledged after a time. */
   countSince(time: number): number {
     return this.acknowledged.filter(({ at }) => at > time).length;
   }
 
-  /** Longest time between two times during which a node acknowledged nothing: that of the node with the longest. */
+  /** Returns the longest time between `from` and `to` during which any single node acknowledged nothing. */
   longestOutage(from: number, to: number): number {
-    const ofNode = (node: number): number => {
-      const times = this.acknowledged.filter((one) => one.node === node && one.at > from && one.at < to).map(({ at }) => at);
+    const outageOf = (node: number): number => {
+      const triggers = this.acknowledged.filter((trigger) => trigger.node === node && trigger.at > from && trigger.at < to);
+      const times = triggers.map(({ at }) => at);
       return Math.max(...[...times, to].map((at, index) => at - (times[index - 1] ?? from)));
     };
-    return Math.max(...this.nodes.all.map((_, node) => ofNode(node)));
+    return Math.max(...this.nodes.all.map((_, node) => outageOf(node)));
   }
 
-  /** Every acknowledged run ends with each of its steps recorded once, and exists once. Call it after `stop`. */
+  /** Asserts that every acknowledged run ends with each of its steps recorded once, and exists once. Call it after `stop`. */
   async assertRecorded(): Promise<void> {
     const { nodes, acknowledged } = this;
-    await each(acknowledged.length, ASKED_AT_ONCE, async (n) => {
+    await each(acknowledged.length, QUERIES_AT_ONCE, async (n) => {
       const runId = acknowledged[n]?.runId ?? '';
-      const ended = await nodes.anywhere((client) => client.runs.result<number>(runId, { timeout: '60s' }));
-      assert.equal('result' in ended ? ended.result : JSON.stringify(ended), 6, runId);
+      const outcome = await nodes.anywhere((client) => client.runs.result<number>(runId, { timeout: '60s' }));
+      assert.equal('result' in outcome ? outcome.result : JSON.stringify(outcome), 6, runId);
       const { steps } = await nodes.anywhere((client) => client.runs.get(runId));
-      const named = steps.map(({ stepName }) => stepName).filter((step) => step?.startsWith('step '));
-      assert.deepEqual(named.sort(), ['step 1', 'step 2', 'step 3'], runId);
+      const stepNames = steps.map(({ stepName }) => stepName).filter((step) => step?.startsWith('step '));
+      assert.deepEqual(stepNames.sort(), ['step 1', 'step 2', 'step 3'], runId);
     });
     const entries: string[] = [];
     for await (const { workflowRunId } of nodes.client(0).runs.entries({ workflowUrl: this.endpoint.url }))
@@ -109,32 +110,32 @@ export class ContinuousWrites {
 
   /** Stops all writes. Unacknowledged ones are abandoned. */
   close(): void {
-    this.closed = true;
-    this.stopped = true;
+    this.isClosed = true;
+    this.isStopped = true;
     this.endpoint.close();
   }
 
   private async write(node: number, client: number): Promise<void> {
-    for (let n = 0; !this.stopped; n++) {
+    for (let n = 0; !this.isStopped; n++) {
       const runId = `${this.prefix}-${node}-${client}-${n}`;
       const sentAt = performance.now();
       while (!(await this.trigger(node, runId))) {
-        if (this.closed) return;
-        await pause(TRY_AGAIN_MS);
+        if (this.isClosed) return;
+        await pause(RETRY_DELAY_MS);
       }
       this.acknowledged.push({ runId, node, sentAt, at: performance.now() });
       await pause(PAUSE_MS);
     }
   }
 
-  /** Resolves with whether the node acknowledged it. */
+  /** Resolves with whether the node acknowledged the trigger. */
   private async trigger(node: number, runId: string): Promise<boolean> {
     try {
       await this.nodes.client(node).trigger(this.endpoint.url, { runId, deduplicationId: runId, retryDelay: '50' });
       return true;
     } catch (error) {
       const status = error instanceof EverstepError ? error.status : 0;
-      // An invalid request would be refused forever.
+      // An invalid request would always be rejected.
       if (status >= 400 && status < 500 && status !== 429) throw error;
       return false;
     }

@@ -1,4 +1,4 @@
-/** Makes a fault of the primary under load, and measures for how long writes were not acknowledged. */
+/** Injects a fault into the primary under load, and measures for how long no writes were acknowledged. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -11,11 +11,11 @@ import { isOlder } from './programs.fixture.js';
 
 const NODES = 2;
 /** Acknowledged triggers of each node before and after a fault. */
-const CALM = 20;
+const CALM_TRIGGERS = 20;
 const FROZEN_MS = 30_000;
-/** How long writes must wait if nothing can confirm them. */
+/** Duration for which writes must wait if no standby can confirm them. */
 const BLOCKED_MS = 5_000;
-/** Writes are back within this time. Newer versions of Patroni replace a lost primary after 20 s at the earliest. */
+/** Writes are acknowledged again within this time. Newer versions of Patroni replace a lost primary after 20 s at the earliest. */
 const OUTAGE_LIMIT_MS = 15_000;
 const OUTAGE_LIMIT_SINCE_3_2_MS = 30_000;
 /** Enough for an outage of two minutes. */
@@ -24,19 +24,19 @@ const MAX_TRIES = 2_400;
 export type Fault = 'killed' | 'paused' | 'cut off' | 'switched over';
 
 /**
- * When the old primary returns: once writes are back, once they were blocked for a while because a standby is missing, or at once,
- * as a service manager restarts Patroni.
+ * When the old primary returns: once writes are acknowledged again, once they were blocked for a while because a standby is
+ * missing, or at once, as a service manager restarts Patroni.
  */
 export type Return = 'after writes' | 'before writes' | 'at once';
 
-const ms = (duration: number): string => `${(duration / 1000).toFixed(1)} s`;
+const formatSeconds = (durationMs: number): string => `${(durationMs / 1000).toFixed(1)} s`;
 
 export class FailoverTrial {
   private readonly cluster: PatroniCluster;
   private readonly nodes: Nodes;
   private readonly load: Load;
   private trials = 0;
-  private failed = false;
+  private hasFailed = false;
 
   private readonly outageLimitMs: number;
 
@@ -68,11 +68,11 @@ export class FailoverTrial {
 
   /** Rejects if something is lost, doubled or takes too long. Reports what it measured to the test. */
   async make(t: TestContext, fault: Fault, returns: Return = 'after writes'): Promise<void> {
-    if (this.failed) throw new Error('an earlier test left the cluster in an unknown state');
+    if (this.hasFailed) throw new Error('an earlier test left the cluster in an unknown state');
     try {
-      await this.measured(t, fault, returns);
+      await this.measure(t, fault, returns);
     } catch (error) {
-      this.failed = true;
+      this.hasFailed = true;
       const outputs = this.nodes.all.map((node, index) => `--- node ${index}\n${node.output.slice(-4_000)}`);
       process.stdout.write(`${await this.cluster.logs()}\n${outputs.join('\n')}\n`);
       throw error;
@@ -82,48 +82,49 @@ export class FailoverTrial {
   async dispose(): Promise<void> {
     try {
       await this.load.close();
-      await this.nodes.dispose({ isUnreadable: this.failed });
+      await this.nodes.dispose({ isUnreadable: this.hasFailed });
     } finally {
       await this.cluster.dispose();
     }
   }
 
-  private async measured(t: TestContext, fault: Fault, returns: Return): Promise<void> {
+  private async measure(t: TestContext, fault: Fault, returns: Return): Promise<void> {
     const { cluster, load } = this;
     const { writes } = load;
     await load.start(`${fault.replace(' ', '-')}-${++this.trials}`);
-    await writes.acknowledgedSince(0, CALM);
-    const old = await cluster.primary();
-    const start = performance.now();
-    const repair = await this.disturb(fault, old);
+    await writes.acknowledgedSince(0, CALM_TRIGGERS);
+    const oldPrimary = await cluster.primary();
+    const startedAt = performance.now();
+    const repair = await this.disturb(fault, oldPrimary);
     if (returns === 'at once') await repair();
-    await cluster.promoted(...(returns === 'at once' ? cluster.servers : cluster.others(old)));
-    const promoted = performance.now();
+    await cluster.promoted(...(returns === 'at once' ? cluster.servers : cluster.others(oldPrimary)));
+    const promotedAt = performance.now();
     if (returns === 'before writes') {
       await pause(BLOCKED_MS);
-      assert.equal(writes.countSince(promoted), 0, 'without a synchronous standby, no write is acknowledged');
+      assert.equal(writes.countSince(promotedAt), 0, 'without a synchronous standby, no write is acknowledged');
       await repair();
     }
-    const possible = returns === 'before writes' ? performance.now() : start;
-    await writes.acknowledgedSince(returns === 'before writes' ? possible : promoted);
-    const back = performance.now();
+    const writableSince = returns === 'before writes' ? performance.now() : startedAt;
+    await writes.acknowledgedSince(returns === 'before writes' ? writableSince : promotedAt);
+    const acknowledgedAt = performance.now();
     if (returns === 'after writes') await repair();
     await cluster.healthy();
-    await writes.acknowledgedSince(performance.now(), CALM);
-    const end = performance.now();
+    await writes.acknowledgedSince(performance.now(), CALM_TRIGGERS);
+    const endedAt = performance.now();
     await load.stop();
     await assertDatabaseInvariants(cluster.url);
-    const outage = writes.longestOutage(possible, back);
-    const later = writes.longestOutage(back, end);
+    const outageMs = writes.longestOutage(writableSince, acknowledgedAt);
+    const laterOutageMs = writes.longestOutage(acknowledgedAt, endedAt);
     t.diagnostic(
-      `${fault}: new primary after ${ms(promoted - start)}, no writes for ${ms(outage)}` +
-        `${returns === 'before writes' ? ' after the old primary returned' : ''}, at most ${ms(later)} afterwards; ${load.summary}`,
+      `${fault}: new primary after ${formatSeconds(promotedAt - startedAt)}, no writes for ${formatSeconds(outageMs)}` +
+        `${returns === 'before writes' ? ' after the old primary returned' : ''}, ` +
+        `at most ${formatSeconds(laterOutageMs)} afterwards; ${load.summary}`,
     );
-    assert.ok(outage < this.outageLimitMs, `no writes for ${ms(outage)}`);
-    assert.ok(later < this.outageLimitMs, `no writes for ${ms(later)} while the old primary returned`);
+    assert.ok(outageMs < this.outageLimitMs, `no writes for ${formatSeconds(outageMs)}`);
+    assert.ok(laterOutageMs < this.outageLimitMs, `no writes for ${formatSeconds(laterOutageMs)} while the old primary returned`);
   }
 
-  /** Resolves with what makes the server work again. */
+  /** Resolves with the function that repairs the server. */
   private async disturb(fault: Fault, server: DatabaseServer): Promise<() => Promise<void>> {
     const { cluster } = this;
     switch (fault) {
@@ -133,9 +134,9 @@ export class FailoverTrial {
       case 'paused': {
         const processes = await server.processes();
         signalAll(processes, 'SIGSTOP');
-        const paused = pause(FROZEN_MS);
+        const pauseEnd = pause(FROZEN_MS);
         return async () => {
-          await paused;
+          await pauseEnd;
           signalAll(processes, 'SIGCONT');
         };
       }

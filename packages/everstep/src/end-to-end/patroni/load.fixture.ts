@@ -1,6 +1,6 @@
 /**
- * Load on all nodes while their database fails over: clients that trigger runs, random workflows whose steps record what their code has
- * seen, and readers of long runs.
+ * Load on all nodes while their database fails over: clients that trigger runs, random workflows whose steps record what their
+ * code has seen, and readers of long runs.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
@@ -15,7 +15,7 @@ import { ContinuousWrites } from './continuous-writes.fixture.js';
 
 const WITNESSED_AT_ONCE = 6;
 const LONGEST_STEP_MS = 200;
-const OBSERVED = 3;
+const OBSERVED_RUNS = 3;
 const TICK_MS = 300;
 
 export class Load {
@@ -23,18 +23,18 @@ export class Load {
   private readonly nodes: Nodes;
   private readonly witnessed: WitnessedRuns;
   private readonly seed: number;
-  private readonly ticking: Endpoint;
+  private readonly tickEndpoint: Endpoint;
   private observer: RunObserver | null = null;
   private playing: Promise<unknown> = Promise.resolve();
-  private stopped = true;
-  private played = 0;
+  private isStopped = true;
+  private playedCount = 0;
 
-  private constructor(nodes: Nodes, writes: ContinuousWrites, witnessed: WitnessedRuns, seed: number, ticking: Endpoint) {
+  private constructor(nodes: Nodes, writes: ContinuousWrites, witnessed: WitnessedRuns, seed: number, tickEndpoint: Endpoint) {
     this.nodes = nodes;
     this.writes = writes;
     this.witnessed = witnessed;
     this.seed = seed;
-    this.ticking = ticking;
+    this.tickEndpoint = tickEndpoint;
   }
 
   static async listen(nodes: Nodes): Promise<Load> {
@@ -42,10 +42,10 @@ export class Load {
     const writes = await ContinuousWrites.listen(nodes);
     const witnessed = await WitnessedRuns.listen(nodes, new SeededRandom(seed), LONGEST_STEP_MS);
     let load: Load | null = null;
-    // Has a new step several times a second until the load stops.
+    // Each run executes a new step several times a second until the load stops.
     const workflow = serve(
       async (ctx) => {
-        for (let tick = 1; await ctx.run(`tick ${tick}`, () => pause(TICK_MS, load?.stopped === false)); tick++);
+        for (let tick = 1; await ctx.run(`tick ${tick}`, () => pause(TICK_MS, load?.isStopped === false)); tick++);
       },
       { signingKeys: nodes.signingKeys },
     );
@@ -54,22 +54,23 @@ export class Load {
     return load;
   }
 
-  /** Numbers of acknowledged runs and checked histories since the start, with the seed that repeats a failure. */
+  /** Numbers of acknowledged runs and checked histories since the start, and the seed, which repeats a failure. */
   get summary(): string {
     return `${this.writes.count} acknowledged runs, ${this.witnessed.checked} histories in total (seed ${this.seed})`;
   }
 
-  /** `name` must be new. */
+  /** Starts the load. `name` must not have been used before. */
   async start(name: string): Promise<void> {
-    this.stopped = false;
-    const ids = Array.from({ length: OBSERVED }, (_, n) => `${name}-observed-${n}`);
-    for (const runId of ids) await this.nodes.anywhere((client) => client.trigger(this.ticking.url, { runId, retryDelay: '50' }));
-    this.observer = new RunObserver(this.nodes, ids);
+    this.isStopped = false;
+    const runIds = Array.from({ length: OBSERVED_RUNS }, (_, n) => `${name}-observed-${n}`);
+    for (const runId of runIds)
+      await this.nodes.anywhere((client) => client.trigger(this.tickEndpoint.url, { runId, retryDelay: '50' }));
+    this.observer = new RunObserver(this.nodes, runIds);
     this.observer.start();
     this.writes.start(`${name}-write`);
     const play = async (): Promise<void> => {
-      while (!this.stopped) {
-        const number = this.played++;
+      while (!this.isStopped) {
+        const number = this.playedCount++;
         await this.witnessed.play(`${name}-witnessed-${number}`, this.seed + number);
       }
     };
@@ -79,7 +80,7 @@ export class Load {
 
   /** Stops the load and checks that all of it was recorded once, and that no read returned an older state. */
   async stop(): Promise<void> {
-    this.stopped = true;
+    this.isStopped = true;
     await this.writes.stop();
     await this.playing;
     await this.observer?.stop();
@@ -89,10 +90,10 @@ export class Load {
   }
 
   async close(): Promise<void> {
-    this.stopped = true;
+    this.isStopped = true;
     await this.observer?.stop();
     this.writes.close();
-    this.ticking.close();
+    this.tickEndpoint.close();
     await this.witnessed.close();
   }
 }

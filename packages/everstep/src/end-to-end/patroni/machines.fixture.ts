@@ -1,6 +1,6 @@
 /**
- * Machines with an address each. As root they are network namespaces, connected by a bridge, and can be cut off; otherwise they are
- * addresses of the loopback interface.
+ * Machines, each with its own address. If the tests run as root, the machines are network namespaces that are connected by a bridge
+ * and can be cut off; otherwise they are addresses of the loopback interface.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
@@ -20,10 +20,10 @@ const PREFIX_BITS = 24;
 export class Machine {
   readonly name: string;
   readonly address: string;
-  /** Owned by the user of its processes. */
+  /** Directory that the user of the processes owns. */
   readonly directory: string;
   private readonly user: ServerUser;
-  /** Null on the loopback interface. */
+  /** Network namespace; null on the loopback interface. */
   private readonly namespace: string | null;
   private readonly children = new Set<ChildProcess>();
 
@@ -43,11 +43,11 @@ export class Machine {
       env: { PATH: process.env.PATH, LC_ALL: 'C.UTF-8', HOME: this.directory },
       stdio: ['ignore', 'pipe', 'pipe'] as ['ignore', 'pipe', 'pipe'],
     };
-    const enter = [`--net=/run/netns/${this.namespace}`, '--setuid', String(uid), '--setgid', String(gid), program];
+    const nsenterOptions = [`--net=/run/netns/${this.namespace}`, '--setuid', String(uid), '--setgid', String(gid), program];
     const child =
       this.namespace === null
         ? spawn(program, args, { ...options, ...this.user })
-        : spawn('nsenter', [...enter, ...args], options);
+        : spawn('nsenter', [...nsenterOptions, ...args], options);
     const log = createWriteStream(join(this.directory, `${name}.log`), { flags: 'a' });
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => log.write(chunk));
     child.once('exit', () => this.children.delete(child));
@@ -67,16 +67,16 @@ export class Machine {
     if (uid !== undefined && gid !== undefined) await chown(path, uid, gid);
   }
 
-  /** Kills everything that was started, with descendants. `others` are processes that no longer are. */
-  kill(others: readonly number[]): void {
-    const own = [...this.children].flatMap(({ pid }) => pid ?? []);
-    signalAll(withDescendants([...own, ...others]), 'SIGKILL');
+  /** Kills all started processes with their descendants. `otherPids` are processes that are no longer among the descendants. */
+  kill(otherPids: readonly number[]): void {
+    const ownPids = [...this.children].flatMap(({ pid }) => pid ?? []);
+    signalAll(withDescendants([...ownPids, ...otherPids]), 'SIGKILL');
   }
 }
 
 export class Machines {
   readonly all: readonly Machine[];
-  /** Contains the addresses of the machines and of this process. */
+  /** Network that contains the addresses of the machines and of this process. */
   readonly network: string;
   private readonly bridge: string | null;
 
@@ -91,20 +91,20 @@ export class Machines {
     const isCuttable = cannotCutNetworks() === null;
     const id = randomBytes(3).toString('hex');
     // 198.18.0.0/15 is reserved for tests of networks.
-    const net = isCuttable ? `198.18.${randomInt(256)}` : `127.${randomInt(1, 255)}.${randomInt(256)}`;
+    const networkPrefix = isCuttable ? `198.18.${randomInt(256)}` : `127.${randomInt(1, 255)}.${randomInt(256)}`;
     const bridge = isCuttable ? `ev${id}` : null;
     const all: Machine[] = [];
     for (const [index, name] of names.entries()) {
       const directory = join(home, name);
       const namespace = isCuttable ? `ev${id}-${name}` : null;
-      const machine = new Machine({ name, address: `${net}.${index + 1}`, directory, user, namespace });
+      const machine = new Machine({ name, address: `${networkPrefix}.${index + 1}`, directory, user, namespace });
       await mkdir(directory, { mode: 0o755 });
       await machine.give(directory);
       all.push(machine);
     }
     // Connections over the loopback interface come from 127.0.0.1.
-    const machines = new Machines(all, isCuttable ? `${net}.0/${PREFIX_BITS}` : '127.0.0.0/8', bridge);
-    if (bridge !== null) await machines.connect(bridge, `${net}.254/${PREFIX_BITS}`);
+    const machines = new Machines(all, isCuttable ? `${networkPrefix}.0/${PREFIX_BITS}` : '127.0.0.0/8', bridge);
+    if (bridge !== null) await machines.connect(bridge, `${networkPrefix}.254/${PREFIX_BITS}`);
     return machines;
   }
 

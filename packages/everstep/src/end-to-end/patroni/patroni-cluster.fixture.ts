@@ -15,8 +15,8 @@ import { filled, type Template } from './templates.fixture.js';
 /** etcd runs on three machines, so that two of them agree when one is lost. */
 const ETCD_MACHINES = 3;
 const START_TIMEOUT_MS = 120_000;
-const ANSWER_WITHIN_MS = 1_000;
-const ASK_EVERY_MS = 100;
+const REQUEST_TIMEOUT_MS = 1_000;
+const POLL_INTERVAL_MS = 100;
 
 export interface ClusterOptions {
   readonly programs: Programs;
@@ -53,7 +53,7 @@ export class DatabaseServer {
     this.child = this.machine.start('patroni', this.patroni, [this.configuration]);
   }
 
-  /** Patroni, the postmaster and all of their processes. */
+  /** Returns the ids of Patroni, the postmaster and all of their processes. */
   async processes(): Promise<readonly number[]> {
     const postmaster = await this.postmaster();
     return withDescendants([this.child?.pid, postmaster].flatMap((pid) => pid ?? []));
@@ -70,9 +70,9 @@ export class DatabaseServer {
     await exited;
   }
 
-  /** Resolves with the status of a health check of Patroni; 0 without an answer. */
+  /** Resolves with the status of a health check of Patroni; 0 without a response. */
   async check(path: '/primary' | '/replica' | '/synchronous'): Promise<number> {
-    const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
+    const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
     return fetch(`http://${this.machine.address}:8008${path}`, { signal }).then(
       async (response) => {
         await response.arrayBuffer();
@@ -82,19 +82,19 @@ export class DatabaseServer {
     );
   }
 
-  /** Members of the cluster as this server sees them; none without an answer. */
+  /** Returns the members of the cluster as this server sees them; none without a response. */
   async members(): Promise<readonly Member[]> {
-    const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
+    const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
     try {
-      const received = await fetch(`http://${this.machine.address}:8008/cluster`, { signal });
-      const { members } = (await received.json()) as { readonly members: readonly Member[] };
+      const response = await fetch(`http://${this.machine.address}:8008/cluster`, { signal });
+      const { members } = (await response.json()) as { readonly members: readonly Member[] };
       return members;
     } catch {
       return [];
     }
   }
 
-  /** Process id of the running postmaster; null without one. */
+  /** Returns the process id of the running postmaster; null if there is none. */
   private async postmaster(): Promise<number | null> {
     const text = await readFile(join(this.machine.directory, 'postgres', 'data', 'postmaster.pid'), 'utf8').catch(() => '');
     const pid = Number(text.split('\n')[0]);
@@ -150,12 +150,12 @@ export class PatroniCluster {
     return `postgres://everstep:${PASSWORDS.DATABASE_PASSWORD}@${hosts}/everstep`;
   }
 
-  /** The server that Patroni reports as the primary. */
+  /** Returns the server that Patroni reports as the primary. */
   primary(): Promise<DatabaseServer> {
     return this.promoted(...this.servers);
   }
 
-  /** All servers except one. */
+  /** Returns all servers except one. */
   others(than: DatabaseServer): readonly DatabaseServer[] {
     return this.servers.filter((server) => server !== than);
   }
@@ -165,25 +165,25 @@ export class PatroniCluster {
     await until(
       'the cluster is complete',
       async () => {
-        await pause(ASK_EVERY_MS);
+        await pause(POLL_INTERVAL_MS);
         const views = await Promise.all(this.servers.map((server) => server.members()));
         return views.every((members) => {
-          const running = members.filter(({ state }) => ['running', 'streaming'].includes(state));
-          const has = (role: string) => running.some((member) => member.role === role);
-          return running.length === this.servers.length && has('leader') && has('sync_standby');
+          const runningMembers = members.filter(({ state }) => ['running', 'streaming'].includes(state));
+          const has = (role: string) => runningMembers.some((member) => member.role === role);
+          return runningMembers.length === this.servers.length && has('leader') && has('sync_standby');
         });
       },
       START_TIMEOUT_MS,
     );
   }
 
-  /** Resolves when one of the servers is the primary, with this server. */
+  /** Resolves with the primary as soon as it is one of these servers. */
   async promoted(...servers: readonly DatabaseServer[]): Promise<DatabaseServer> {
     for (const deadline = performance.now() + START_TIMEOUT_MS; performance.now() < deadline; ) {
       const statuses = await Promise.all(servers.map((server) => server.check('/primary')));
       const primary = servers[statuses.indexOf(200)];
       if (primary) return primary;
-      await pause(ASK_EVERY_MS);
+      await pause(POLL_INTERVAL_MS);
     }
     throw new Error(`none of these became the primary: ${servers.map(({ machine }) => machine.name)}`);
   }
@@ -196,7 +196,7 @@ export class PatroniCluster {
     await promisify(execFile)(patronictl, args, { env: { PATH: process.env.PATH, LC_ALL: 'C.UTF-8' } });
   }
 
-  /** The end of each log, to find out why a test failed. */
+  /** Returns the end of each log, to find out why a test failed. */
   async logs(): Promise<string> {
     const names = ['etcd', 'patroni', 'pgbouncer'].flatMap((name) =>
       this.machines.all.map(({ directory }) => join(directory, `${name}.log`)),
@@ -245,7 +245,7 @@ export class PatroniCluster {
       STRICT: String(this.options.isStrict),
       ETCD_API: isOlder(this.options.programs.version, '3.0.3') ? 'etcd' : 'etcd3',
       ETCD_DIRECTORY: join(machine.directory, 'etcd'),
-      ETCD_MEMBERS: all.map((one) => `${one.name}=http://${one.address}:2380`).join(','),
+      ETCD_MEMBERS: all.map((member) => `${member.name}=http://${member.address}:2380`).join(','),
       ETCD_HOSTS: all.map(({ address }) => `${address}:2379`).join(','),
       POSTGRES_PROGRAMS: this.options.programs.postgres,
       POSTGRES_DIRECTORY: join(machine.directory, 'postgres'),

@@ -11,7 +11,7 @@ function parentOf(pid: number): number | null {
   }
 }
 
-/** The processes and their descendants, parents first. */
+/** Returns the ids of the processes and their descendants, parents first. */
 export function withDescendants(roots: readonly number[]): readonly number[] {
   const children = new Map<number, number[]>();
   for (const name of readdirSync('/proc')) {
@@ -19,18 +19,18 @@ export function withDescendants(roots: readonly number[]): readonly number[] {
     const parent = parentOf(Number(name));
     if (parent !== null) children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
   }
-  const found = [...roots];
-  for (const pid of found) found.push(...(children.get(pid) ?? []).filter((child) => !found.includes(child)));
-  return found;
+  const pids = [...roots];
+  for (const pid of pids) pids.push(...(children.get(pid) ?? []).filter((child) => !pids.includes(child)));
+  return pids;
 }
 
-/** Processes that have already ended are ignored. */
+/** Sends the signal to the processes. Ignores those that have already ended. */
 export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
   for (const pid of pids) {
     try {
       process.kill(pid, signal);
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** The unmodified published client of messages with a server on a virtual clock, and the endpoints that receive its messages. */
+/** The unmodified published messaging client with a server on a virtual clock, and the endpoints that receive its messages. */
 import assert from 'node:assert/strict';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

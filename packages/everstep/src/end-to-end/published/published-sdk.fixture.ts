@@ -18,12 +18,12 @@ for (const level of ['info', 'warn', 'error'] as const) console[level] = () => {
 
 /** Counts the requests of the SDK. They are identified by the format of the token, unlike requests of the tests. */
 function countRequests(): void {
-  const send = globalThis.fetch;
+  const originalFetch = globalThis.fetch;
   globalThis.fetch = async (input, init) => {
     const { QSTASH_URL: base, QSTASH_TOKEN: token } = process.env;
-    const bySdk = new Headers(init?.headers).get('authorization') === `Bearer ${token}`;
-    if (bySdk && base !== undefined) sdkRequests.push(`${init?.method ?? 'GET'} ${String(input).slice(base.length)}`);
-    return send(input, init);
+    const isFromSdk = new Headers(init?.headers).get('authorization') === `Bearer ${token}`;
+    if (isFromSdk && base !== undefined) sdkRequests.push(`${init?.method ?? 'GET'} ${String(input).slice(base.length)}`);
+    return originalFetch(input, init);
   };
 }
 countRequests();
@@ -62,9 +62,9 @@ export async function endOf(service: ServerProcess, workflowRunId: string): Prom
 
 /** Returns the result of the run. */
 export async function resultOf(service: ServerProcess, workflowRunId: string): Promise<unknown> {
-  const ended = await endOf(service, workflowRunId);
-  assert.equal(ended.workflowState, 'RUN_SUCCESS', ended.error);
-  return ended.result;
+  const endedRun = await endOf(service, workflowRunId);
+  assert.equal(endedRun.workflowState, 'RUN_SUCCESS', endedRun.error);
+  return endedRun.result;
 }
 
 export interface LoggedStep {
@@ -90,8 +90,8 @@ export interface AppServer {
 async function requestOf(incoming: IncomingMessage): Promise<Request> {
   const body = await buffer(incoming);
   const headers = new Headers();
-  for (const [name, value] of Object.entries(incoming.headersDistinct))
-    for (const each of value ?? []) headers.append(name, each);
+  for (const [name, values] of Object.entries(incoming.headersDistinct))
+    for (const value of values ?? []) headers.append(name, value);
   return new Request(`http://${incoming.headers.host}${incoming.url}`, {
     method: incoming.method ?? 'GET',
     headers,
@@ -109,8 +109,10 @@ export async function serveApp(t: Closing, handler: FetchHandler): Promise<AppSe
   const received: string[] = [];
   const server = createServer(async (incoming, response) => {
     received.push(incoming.url ?? '');
-    const fetched = await handler(await requestOf(incoming));
-    response.writeHead(fetched.status, Object.fromEntries(fetched.headers)).end(Buffer.from(await fetched.arrayBuffer()));
+    const appResponse = await handler(await requestOf(incoming));
+    response
+      .writeHead(appResponse.status, Object.fromEntries(appResponse.headers))
+      .end(Buffer.from(await appResponse.arrayBuffer()));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => {
@@ -122,14 +124,14 @@ export async function serveApp(t: Closing, handler: FetchHandler): Promise<AppSe
   return { origin: `http://127.0.0.1:${address.port}`, received };
 }
 
-/** Calls `look` repeatedly, and resolves when it returns a value. */
+/** Calls `read` repeatedly, and resolves with the first value that it returns. */
 export async function eventually<Value>(
-  look: () => Value | null | undefined | false | Promise<Value | null | undefined | false>,
+  read: () => Value | null | undefined | false | Promise<Value | null | undefined | false>,
 ): Promise<Value> {
   const deadline = performance.now() + 15_000;
   for (;;) {
-    const found = await look();
-    if (found) return found;
+    const value = await read();
+    if (value) return value;
     if (performance.now() > deadline) throw new Error('the condition was not met within 15 s');
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

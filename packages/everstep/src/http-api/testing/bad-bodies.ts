@@ -126,8 +126,8 @@ export class BadBodies {
       case 'array':
         return schema.items && schema.maxItems !== 0 ? [this.sample(schema.items)] : [];
       default: {
-        const needed = Object.entries(schema.properties ?? {}).filter(([name]) => schema.required?.includes(name));
-        return Object.fromEntries(needed.map(([name, property]) => [name, this.sample(property)]));
+        const requiredProperties = Object.entries(schema.properties ?? {}).filter(([name]) => schema.required?.includes(name));
+        return Object.fromEntries(requiredProperties.map(([name, property]) => [name, this.sample(property)]));
       }
     }
   }
@@ -178,16 +178,16 @@ export class BadBodies {
     const [branch] = branches;
     if (!branch || branches.length > 1) return [];
     const { minLength = 0, maxLength, pattern, enum: values, const: constant } = branch;
-    const allowed = values ?? (constant === undefined ? null : [constant]);
+    const allowedValues = values ?? (constant === undefined ? null : [constant]);
     const isInvalid = (text: string): boolean =>
-      allowed
-        ? !allowed.includes(text)
+      allowedValues
+        ? !allowedValues.includes(text)
         : text.length < minLength ||
           text.length > (maxLength ?? Infinity) ||
           (pattern !== undefined && !new RegExp(pattern).test(text));
-    const cases = (allowed ?? []).flatMap((value) => [`${value} `, String(value).toUpperCase(), `${value},${value}`]);
-    const tooLong = maxLength === undefined ? [] : ['x'.repeat(maxLength + 1), 'x'.repeat(maxLength * 10)];
-    return [...TEXTS, ...cases, ...tooLong].filter(isInvalid);
+    const cases = (allowedValues ?? []).flatMap((value) => [`${value} `, String(value).toUpperCase(), `${value},${value}`]);
+    const longTexts = maxLength === undefined ? [] : ['x'.repeat(maxLength + 1), 'x'.repeat(maxLength * 10)];
+    return [...TEXTS, ...cases, ...longTexts].filter(isInvalid);
   }
 
   private invalidNumbers(branches: readonly BodySchema[]): readonly number[] {
@@ -224,8 +224,8 @@ export class BadBodies {
         name.toUpperCase() === name ? name.toLowerCase() : name.toUpperCase(),
       );
       for (const name of [...STRANGE_NAMES, ...misspelledNames]) {
-        const extended = Object.fromEntries([...entriesOf(validObject), [name, 1]]);
-        yield { path, value: extended, errorText: `an unknown field: ${JSON.stringify(name)}` };
+        const extendedObject = Object.fromEntries([...entriesOf(validObject), [name, 1]]);
+        yield { path, value: extendedObject, errorText: `an unknown field: ${JSON.stringify(name)}` };
       }
     }
     const fields = new Map(entriesOf(validObject));

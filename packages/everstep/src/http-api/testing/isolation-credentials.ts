@@ -44,15 +44,15 @@ async function badTokens({ harness, people }: TestObjects): Promise<Headers> {
   const { accounts, authority, store, token } = harness;
   const { owner } = people.principals;
   const secret = await store.accounts.secret({ name: 'token-signing-key', value: 'unused' });
-  const past = Math.floor(Date.now() / 1000) - 60;
+  const expiredAt = Math.floor(Date.now() / 1000) - 60;
   const [header = '', payload = ''] = token.split('.');
   const unsignedHeader = Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url');
   const rotatedInstance = doneValue(
     await accounts.createInstance(owner, { name: 'rotated', region: REGION, teamId: people.teamId }),
   );
-  const region = await authority.issueToken({ instanceId: 'qi_us', access: 'read-write' });
-  const verified = await authority.verify(rotatedInstance.token ?? '', REGION);
-  assert.ok(verified.ok, 'the credential was valid');
+  const otherRegionToken = await authority.issueToken({ instanceId: 'qi_us', access: 'read-write' });
+  const verification = await authority.verify(rotatedInstance.token ?? '', REGION);
+  assert.ok(verification.ok, 'the credential was valid');
   doneValue(await accounts.rotateTokens(owner, rotatedInstance.instance.instanceId));
   return {
     empty: 'Bearer ',
@@ -61,10 +61,10 @@ async function badTokens({ harness, people }: TestObjects): Promise<Headers> {
     'without its signature': `Bearer ${header}.${payload}.`,
     'of no algorithm': `Bearer ${unsignedHeader}.${payload}.`,
     'signed with another key': bearer(await sign(decodeJwt(token), 'another secret, of 32 bytes or so')),
-    expired: bearer(await sign({ ...decodeJwt(token), exp: past }, secret)),
+    expired: bearer(await sign({ ...decodeJwt(token), exp: expiredAt }, secret)),
     rotated: bearer(rotatedInstance.token),
     'rotated, read-only': bearer(rotatedInstance.readOnlyToken),
-    'of another region': bearer(region),
+    'of another region': bearer(otherRegionToken),
   };
 }
 

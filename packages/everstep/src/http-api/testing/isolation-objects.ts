@@ -66,7 +66,7 @@ export class TestObjects {
     return dlqId;
   }
 
-  /** Creates a dead letter whose failure callback was refused. */
+  /** Creates a dead letter whose failure callback has failed. */
   async refusedCallback(): Promise<string> {
     const dlqId = await this.deadLetter({ 'svc-failure-callback': 'http://w.test/refuse', 'svc-retries': '0' });
     for (let turn = 0; ; turn++) {

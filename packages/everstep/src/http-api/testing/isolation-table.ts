@@ -30,7 +30,7 @@ const changesOwn = (prepare: MakeRequest = noParameters): TokenRow => ({
   readOnly: 403,
   other: 200,
 });
-/** The test creates the index, because it needs its tokens. */
+/** The test itself creates the index, because it needs the tokens of the index. */
 const readsIndex = (body: unknown = []): IndexRow => ({ access: 'index', prepare: () => ({ body }), readOnly: 200 });
 const changesIndex = (body: unknown = []): IndexRow => ({ access: 'index', prepare: () => ({ body }), readOnly: 403 });
 const open = (status: number, prepare: MakeRequest = noParameters): OpenRow => ({ access: 'open', prepare, status });

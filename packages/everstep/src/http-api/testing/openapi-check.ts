@@ -86,17 +86,17 @@ function operationOf({ method, url, headers: receivedHeaders = {} }: CheckedRequ
   const headers = Object.fromEntries(Object.entries(receivedHeaders).map(([name, value]) => [name.toLowerCase(), String(value)]));
   const operationMethod = method.toUpperCase() === 'HEAD' ? 'GET' : method.toUpperCase();
   const { path, query } = splitTarget(url);
-  const matching = paths.operationsAt(path).filter(({ operation }) => operation.method === operationMethod);
+  const matchingOperations = paths.operationsAt(path).filter(({ operation }) => operation.method === operationMethod);
   const requestDialect: Dialect | null = identifiedDialect({ headers, query });
-  const [first] = matching;
-  const sameRoute = matching.filter(({ path: matchingPath }) => matchingPath === first?.path);
+  const [first] = matchingOperations;
+  const sameRoute = matchingOperations.filter(({ path: matchingPath }) => matchingPath === first?.path);
   const dialectOperation = sameRoute.find(({ operation }) => operation.dialect === requestDialect?.name);
   return dialectOperation ?? sameRoute.find(({ operation }) => !operation.dialect) ?? first;
 }
 
 export interface CheckedResponse {
   readonly status: number;
-  /** Headers with names in lower case. */
+  /** Headers with names in lowercase. */
   readonly headers: Readonly<Record<string, unknown>>;
   /** Parsed body; undefined when there was none. */
   readonly body: unknown;

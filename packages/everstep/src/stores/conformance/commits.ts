@@ -22,7 +22,7 @@ import {
   wholeHistory,
 } from './samples.js';
 
-const steps = async (store: Store, runKey: string) => (await store.loadJournal({ runKey, from: 0 })).map((step) => step.stepId);
+const stepIds = async (store: Store, runKey: string) => (await store.loadJournal({ runKey, from: 0 })).map((step) => step.stepId);
 
 export function commitConformance(open: OpenStore): void {
   describe('commits', () => {
@@ -37,17 +37,17 @@ export function commitConformance(open: OpenStore): void {
     test(
       'results are in the order of the units, and a rejected unit does not affect the others',
       withStore(open, async (store) => {
-        const [ended, active] = [sampleRun(1), sampleRun(2)];
-        await apply(store, [creation(ended), creation(active), ...failure(ended)]);
+        const [endedRun, activeRun] = [sampleRun(1), sampleRun(2)];
+        await apply(store, [creation(endedRun), creation(activeRun), ...failure(endedRun)]);
         const record = (runKey: string): CommitUnit =>
           unit([{ kind: 'record-step', runKey, step: sampleStep(0) }], [{ kind: 'run-active', runKey }]);
-        const results = await store.commit([record(ended.key), record(active.key), record('no such run')]);
+        const results = await store.commit([record(endedRun.key), record(activeRun.key), record('no such run')]);
         assert.deepEqual(
           results.map((result) => result.kind),
           ['run-not-active', 'applied', 'run-not-active'],
         );
-        assert.deepEqual(await steps(store, ended.key), []);
-        assert.deepEqual(await steps(store, active.key), [1]);
+        assert.deepEqual(await stepIds(store, endedRun.key), []);
+        assert.deepEqual(await stepIds(store, activeRun.key), [1]);
       }),
     );
 
@@ -191,16 +191,16 @@ export function commitConformance(open: OpenStore): void {
         withStore(open, async (store, { commitsByInstance = false }) => {
           await apply(store, [creation(run), creation(otherRun), { kind: 'record-step', runKey, step: sampleStep(0) }]);
           const before = await store.loadRun({ runKey });
-          const latest = await store.latestTime();
+          const latestTime = await store.latestTime();
           const bystander = sampleRun(50, { createdAt: T0 + 99_999, workflowRunId: 'bystander' });
           // If a batch is one transaction for each instance, units of other instances can be durable.
-          const others = commitsByInstance ? [] : [unit([creation(bystander)])];
-          await assert.rejects(store.commit([...others, unit(writes), unit([])]));
+          const otherUnits = commitsByInstance ? [] : [unit([creation(bystander)])];
+          await assert.rejects(store.commit([...otherUnits, unit(writes), unit([])]));
 
           assert.deepEqual(await store.loadRun({ runKey }), before);
           assert.equal(await store.loadRun({ runKey: bystander.key }), null);
           assert.equal(await store.findRun({ instanceId: INSTANCE, workflowRunId: 'bystander' }), null);
-          assert.equal(await store.latestTime(), latest);
+          assert.equal(await store.latestTime(), latestTime);
           const page = {
             instanceId: INSTANCE,
             filter: {},
@@ -221,7 +221,7 @@ export function commitConformance(open: OpenStore): void {
             (await store.listRuns(page)).items.map((item) => item.key),
             [bystander.key, runKey],
           );
-          assert.deepEqual(await steps(store, runKey), [1, 2]);
+          assert.deepEqual(await stepIds(store, runKey), [1, 2]);
         }),
       );
     }
@@ -229,22 +229,22 @@ export function commitConformance(open: OpenStore): void {
     test(
       'committed data is still there when the store is opened again',
       withStore(open, async (store, underTest) => {
-        const [kept, failed] = [sampleRun(1), sampleRun(2)];
+        const [keptRun, failedRun] = [sampleRun(1), sampleRun(2)];
         await apply(store, [
-          creation(kept),
-          creation(failed),
-          { kind: 'record-step', runKey: kept.key, step: sampleStep(0) },
-          { kind: 'put-task', runKey: kept.key, task: stepTask(2, T0 + 5) },
-          ...failure(failed),
+          creation(keptRun),
+          creation(failedRun),
+          { kind: 'record-step', runKey: keptRun.key, step: sampleStep(0) },
+          { kind: 'put-task', runKey: keptRun.key, task: stepTask(2, T0 + 5) },
+          ...failure(failedRun),
         ]);
-        const before = [await store.loadRun({ runKey: kept.key }), await wholeHistory(store, { runKey: failed.key })];
+        const before = [await store.loadRun({ runKey: keptRun.key }), await wholeHistory(store, { runKey: failedRun.key })];
         const reopened = await underTest.reopen();
         assert.deepEqual(
-          [await reopened.loadRun({ runKey: kept.key }), await wholeHistory(reopened, { runKey: failed.key })],
+          [await reopened.loadRun({ runKey: keptRun.key }), await wholeHistory(reopened, { runKey: failedRun.key })],
           before,
         );
-        assert.deepEqual(await reopened.loadPayload({ runKey: kept.key }), PAYLOAD);
-        assert.equal(await reopened.latestTime(), failed.createdAt + 1000);
+        assert.deepEqual(await reopened.loadPayload({ runKey: keptRun.key }), PAYLOAD);
+        assert.equal(await reopened.latestTime(), failedRun.createdAt + 1000);
         await apply(reopened, [creation(sampleRun(3))]);
       }),
     );

@@ -86,8 +86,8 @@ export function deadLetterGroupConformance(open: OpenStore): void {
           ['dead-letters-missing', 'applied'],
         );
         await assert.rejects(store.commit([unit(failedRun(4, T0)), unit([take(4, null), take(4, null)])]));
-        const result = await find(store);
-        assert.deepEqual([result?.entries, result?.total], [2, 2]);
+        const record = await find(store);
+        assert.deepEqual([record?.entries, record?.total], [2, 2]);
       }),
     );
 
@@ -98,16 +98,16 @@ export function deadLetterGroupConformance(open: OpenStore): void {
         for (let n = 1; n <= 30; n++) units.push(unit(failedRun(n, T0 + n, group(`problem ${'abc'.charAt(n % 3)}`))));
         for (let n = 1; n <= 10; n++) units.push(unit([take(n, n % 2 === 0 ? T0 + 99 : null)]));
         await store.commit(units);
-        const result = await list(store, {}, T0 + HOUR_MS);
+        const groups = await list(store, {}, T0 + HOUR_MS);
         assert.deepEqual(
-          result.map(({ message, entries, total }) => [message, entries, total]),
+          groups.map(({ message, entries, total }) => [message, entries, total]),
           [
             ['problem a', 7, 10],
             ['problem c', 7, 10],
             ['problem b', 6, 10],
           ],
         );
-        for (const { entries, total, workflows, hours } of result) {
+        for (const { entries, total, workflows, hours } of groups) {
           assert.deepEqual(workflows, [{ workflowUrl: URL, entries }]);
           assert.deepEqual(hours, [{ hour: hourOf(T0), count: total }]);
         }
@@ -158,9 +158,9 @@ export function deadLetterGroupConformance(open: OpenStore): void {
             await apply(store, [take(1, recoveredAt === null ? T0 + 40 : null)]);
             assert.equal((await find(store))?.resolvedAt, null);
             await apply(store, [take(2, recoveredAt)]);
-            const result = await find(store);
-            assert.deepEqual([result?.entries, result?.total, result?.exampleDlqId, result?.workflows], [0, 2, null, []]);
-            assert.equal(result?.resolvedAt, expected);
+            const record = await find(store);
+            assert.deepEqual([record?.entries, record?.total, record?.exampleDlqId, record?.workflows], [0, 2, null, []]);
+            assert.equal(record?.resolvedAt, expected);
             assert.deepEqual(await list(store), []);
             assert.deepEqual(await messages(store, { withEmpty: true }), ['no stock']);
           }),
@@ -173,8 +173,8 @@ export function deadLetterGroupConformance(open: OpenStore): void {
           await apply(store, failedRun(2, T0 + 10, group('other')));
           const query = { instanceId: INSTANCE, state: 'deadLetter', endedBefore: T0 + 5, keepNewest: null, limit: 10 } as const;
           assert.equal(await store.removeEndedRuns(query), 1);
-          const result = await find(store);
-          assert.deepEqual([result?.entries, result?.resolvedAt, result?.workflows], [0, null, []]);
+          const record = await find(store);
+          assert.deepEqual([record?.entries, record?.resolvedAt, record?.workflows], [0, null, []]);
           assert.deepEqual(await messages(store), ['other']);
         }),
       );
@@ -188,8 +188,8 @@ export function deadLetterGroupConformance(open: OpenStore): void {
           assert.equal(await mark(store, 'resolve', T0 + 10), 'done');
           assert.equal(await stateOf(store, T0 + 20), 'known');
           await apply(store, failedRun(2, T0 + 20));
-          const result = await find(store);
-          assert.deepEqual([result?.resolvedAt, result?.regressedAt], [null, T0 + 20]);
+          const record = await find(store);
+          assert.deepEqual([record?.resolvedAt, record?.regressedAt], [null, T0 + 20]);
           assert.equal(await stateOf(store, T0 + 20), 'regressed');
           assert.equal(await mark(store, 'acknowledge', T0 + 30), 'done');
           assert.equal(await stateOf(store, T0 + 30), 'known');
@@ -223,9 +223,9 @@ export function deadLetterGroupConformance(open: OpenStore): void {
           await store.deadLetterGroups.group({
             entries: [{ instanceId: INSTANCE, dlqId: dlqIdOf(sampleRun(2)), fingerprint: null, group: NO_STOCK }],
           });
-          const result = await find(store);
-          assert.deepEqual([result?.resolvedAt, result?.regressedAt, result?.entries], [T0 + 20, null, 2]);
-          assert.deepEqual([result?.firstSeenAt, result?.lastSeenAt], [T0, T0 + 10]);
+          const record = await find(store);
+          assert.deepEqual([record?.resolvedAt, record?.regressedAt, record?.entries], [T0 + 20, null, 2]);
+          assert.deepEqual([record?.firstSeenAt, record?.lastSeenAt], [T0, T0 + 10]);
         }),
       );
     });
@@ -239,8 +239,8 @@ export function deadLetterGroupConformance(open: OpenStore): void {
         assert.equal(await count(), 1);
         assert.equal(await mark(store, 'acknowledge', T0, group('none such')), 'not-found');
         assert.equal(await count(), 1);
-        const result = await find(store);
-        assert.deepEqual([result?.acknowledgedAt, result?.acknowledgedBy, result?.resolvedAt], [T0 + 7, 'somebody', null]);
+        const record = await find(store);
+        assert.deepEqual([record?.acknowledgedAt, record?.acknowledgedBy, record?.resolvedAt], [T0 + 7, 'somebody', null]);
       }),
     );
 
@@ -270,43 +270,43 @@ export function deadLetterGroupConformance(open: OpenStore): void {
             if (random(3) === 0) await mark(store, 'resolve', at + 2, failureGroup);
             if (random(2) === 0) await apply(store, failedRun(100 + n, at + 3, failureGroup));
           }
-          // Some have the rank of groups that are too old to be new; some do not have it yet.
+          // Some of the groups that are no longer new have the rank of known groups; the others do not have it yet.
           await store.deadLetterGroups.tidy({ now, limit: 5 });
-          const all = await list(store, {}, now);
-          const key = (group: DeadLetterGroupRecord) => [
+          const allGroups = await list(store, {}, now);
+          const sortKey = (group: DeadLetterGroupRecord) => [
             GROUP_STATES.indexOf(groupState(group, now)),
             -group.lastSeenAt,
             group.fingerprint,
           ];
           assert.deepEqual(
-            all.map(({ fingerprint }) => fingerprint),
-            all
+            allGroups.map(({ fingerprint }) => fingerprint),
+            allGroups
               .toSorted((a, b) => {
-                const [[rankA = 0, timeA = 0], [rankB = 0, timeB = 0]] = [key(a), key(b)];
+                const [[rankA = 0, timeA = 0], [rankB = 0, timeB = 0]] = [sortKey(a), sortKey(b)];
                 return Number(rankA) - Number(rankB) || Number(timeA) - Number(timeB) || (a.fingerprint < b.fingerprint ? -1 : 1);
               })
               .map(({ fingerprint }) => fingerprint),
           );
-          assert.equal(all.length, 40);
+          assert.equal(allGroups.length, 40);
           for (const states of [['regressed'], ['new'], ['known'], ['new', 'regressed'], []] as const) {
-            const filtered = await list(store, { states }, now);
+            const filteredGroups = await list(store, { states }, now);
             assert.deepEqual(
-              filtered,
-              all.filter((group) => states.some((state) => state === groupState(group, now))),
+              filteredGroups,
+              allGroups.filter((group) => states.some((state) => state === groupState(group, now))),
             );
-            if (states.length > 0) assert.ok(filtered.length > 0);
+            if (states.length > 0) assert.ok(filteredGroups.length > 0);
           }
           for (const limit of [1, 7, 39, 40]) {
-            const paged: DeadLetterGroupRecord[] = [];
+            const pagedGroups: DeadLetterGroupRecord[] = [];
             let after: string | null = null;
             do {
               const page = { instanceId: INSTANCE, filter: { kind: 'workflow' }, now, after, limit } as const;
               const { items, next } = await store.deadLetterGroups.list(page);
-              assert.equal(items.length, Math.min(limit, 40 - paged.length));
-              paged.push(...items);
+              assert.equal(items.length, Math.min(limit, 40 - pagedGroups.length));
+              pagedGroups.push(...items);
               after = next;
             } while (after !== null);
-            assert.deepEqual(paged, all);
+            assert.deepEqual(pagedGroups, allGroups);
           }
         }),
       );

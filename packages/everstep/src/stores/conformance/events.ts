@@ -57,12 +57,12 @@ export function eventConformance(open: OpenStore): void {
       'events of another name or another instance have no waiters',
       withStore(open, async (store) => {
         assert.deepEqual(await waiters(store, 'paid'), []);
-        const foreign = sampleRun(2, { instanceId: OTHER_INSTANCE });
+        const foreignRun = sampleRun(2, { instanceId: OTHER_INSTANCE });
         await apply(store, [
           creation(run),
-          creation(foreign),
+          creation(foreignRun),
           ...putTasks(runKey, [waitTask(1, T0, ['paid'])]),
-          ...putTasks(foreign.key, [waitTask(1, T0, ['paid'])]),
+          ...putTasks(foreignRun.key, [waitTask(1, T0, ['paid'])]),
         ]);
         assert.deepEqual(slotNamesOf(await waiters(store, 'paid')), ['wfr_1/1']);
         assert.deepEqual(slotNamesOf(await waiters(store, 'paid', OTHER_INSTANCE)), ['wfr_2/1']);
@@ -99,7 +99,7 @@ export function eventConformance(open: OpenStore): void {
     test(
       'all waits of an instance are listed by event and then by the longest waiter, page by page, even after one that is gone',
       withStore(open, async (store) => {
-        const [first, second, foreign] = [sampleRun(1), sampleRun(2), sampleRun(3, { instanceId: OTHER_INSTANCE })];
+        const [first, second, foreignRun] = [sampleRun(1), sampleRun(2), sampleRun(3, { instanceId: OTHER_INSTANCE })];
         const wait = (slot: number, since: number, events: readonly string[]) => ({
           ...waitTask(slot, T0 + 900, events),
           createdAt: since,
@@ -107,10 +107,10 @@ export function eventConformance(open: OpenStore): void {
         await apply(store, [
           creation(first),
           creation(second),
-          creation(foreign),
+          creation(foreignRun),
           ...putTasks(second.key, [wait(1, T0 + 5, ['b', 'ä']), wait(2, T0, ['B'])]),
           ...putTasks(first.key, [wait(1, T0 + 9, ['b']), wait(3, T0 + 5, ['b'])]),
-          ...putTasks(foreign.key, [wait(1, T0, ['b'])]),
+          ...putTasks(foreignRun.key, [wait(1, T0, ['b'])]),
         ]);
         const expected = ['B wfr_2/2', 'b wfr_1/3', 'b wfr_2/1', 'b wfr_1/1', 'ä wfr_2/1'];
         const page = (after: WaiterRecord | null, limit: number) =>
@@ -120,10 +120,10 @@ export function eventConformance(open: OpenStore): void {
         for (const limit of [1, 2, 5, 100]) {
           const foundWaiters: WaiterRecord[] = [];
           for (;;) {
-            const next = await page(foundWaiters.at(-1) ?? null, limit);
-            assert.ok(next.length <= limit);
-            if (next.length === 0) break;
-            foundWaiters.push(...next);
+            const nextPage = await page(foundWaiters.at(-1) ?? null, limit);
+            assert.ok(nextPage.length <= limit);
+            if (nextPage.length === 0) break;
+            foundWaiters.push(...nextPage);
           }
           assert.deepEqual(namesOf(foundWaiters), expected, `${limit} a page`);
         }
@@ -187,8 +187,8 @@ export function eventConformance(open: OpenStore): void {
       }),
     );
 
-    for (const reopens of [false, true]) {
-      const when = reopens ? ', even when the store was opened in between' : '';
+    for (const isReopened of [false, true]) {
+      const when = isReopened ? ', even when the store was opened in between' : '';
       for (const kind of ['park-tasks', 'delete-tasks'] as const) {
         test(
           `${kind === 'park-tasks' ? 'a parked' : 'a deleted'} wait no longer waits${when}`,
@@ -200,7 +200,7 @@ export function eventConformance(open: OpenStore): void {
               ...putTasks(runKey, [waitTask(1, T0, ['paid']), waitTask(2, T0, ['paid'])]),
               ...putTasks(otherRun.key, [waitTask(1, T0, ['paid'])]),
             ]);
-            const store = reopens ? await underTest.reopen() : first;
+            const store = isReopened ? await underTest.reopen() : first;
             await apply(store, [{ kind, runKey }]);
             assert.deepEqual(slotNamesOf(await waiters(store, 'paid')), ['wfr_2/1']);
             await apply(store, putTasks(runKey, [waitTask(2, T0, ['paid'])]));
@@ -211,7 +211,7 @@ export function eventConformance(open: OpenStore): void {
     }
 
     test(
-      'a wait that is written as parked does not wait, and one that is parked and written again does',
+      'a wait that is written as parked does not wait until it is written again as due',
       withStore(open, async (store) => {
         await apply(store, [creation(run), ...putTasks(runKey, [waitTask(1, null, ['paid']), waitTask(2, T0, ['paid'])])]);
         assert.deepEqual(await slotsOf(store, 'paid'), [2]);
@@ -323,16 +323,16 @@ export function eventConformance(open: OpenStore): void {
       'exist as long as the run, however it ends',
       withStore(open, async (store) => {
         const step = sampleStep(0, { type: 'CreateWebhook', out: '{"eventId":"whk_1"}' });
-        const [ended, copy] = [sampleRun(3), sampleRun(4)];
+        const [endedRun, copiedRun] = [sampleRun(3), sampleRun(4)];
         await apply(store, [
-          creation(ended),
-          creation(copy),
-          { kind: 'record-step', runKey: ended.key, step },
-          { kind: 'copy-journal', fromRunKey: ended.key, toRunKey: copy.key },
-          { kind: 'end-run', runKey: ended.key, outcome: { status: 'canceled' }, completedAt: T0 },
+          creation(endedRun),
+          creation(copiedRun),
+          { kind: 'record-step', runKey: endedRun.key, step },
+          { kind: 'copy-journal', fromRunKey: endedRun.key, toRunKey: copiedRun.key },
+          { kind: 'end-run', runKey: endedRun.key, outcome: { status: 'canceled' }, completedAt: T0 },
         ]);
-        assert.equal(await store.hasWebhook({ runKey: ended.key, eventId: 'whk_1' }), true);
-        assert.equal(await store.hasWebhook({ runKey: copy.key, eventId: 'whk_1' }), true);
+        assert.equal(await store.hasWebhook({ runKey: endedRun.key, eventId: 'whk_1' }), true);
+        assert.equal(await store.hasWebhook({ runKey: copiedRun.key, eventId: 'whk_1' }), true);
       }),
     );
   });

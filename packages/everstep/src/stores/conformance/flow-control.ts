@@ -72,25 +72,25 @@ export function flowControlConformance(open: OpenStore): void {
       [false, true],
     ] as const) {
       test(
-        `keep pinned limits whatever a trigger contains, and take those that a user sets (parallelism: ${parallelismPinned}, rate: ${ratePinned})`,
+        `keep pinned limits whatever a trigger contains, and accept those that a user sets (parallelism: ${parallelismPinned}, rate: ${ratePinned})`,
         withStore(open, async (store) => {
-          const pinned = sampleState('a', { parallelism: 2, rate: 3, periodMs: 4_000, parallelismPinned, ratePinned });
-          await apply(store, [put({ key: 'a', parallelism: 1 }), set(pinned), put({ key: 'a', parallelism: 9 }, T0 + 1)]);
+          const pinnedState = sampleState('a', { parallelism: 2, rate: 3, periodMs: 4_000, parallelismPinned, ratePinned });
+          await apply(store, [put({ key: 'a', parallelism: 1 }), set(pinnedState), put({ key: 'a', parallelism: 9 }, T0 + 1)]);
           const afterParallelism = {
             parallelism: parallelismPinned ? 2 : 9,
             ...(ratePinned ? {} : { rate: null, periodMs: null }),
           };
-          assert.deepEqual(await find(store, 'a'), { ...pinned, ...afterParallelism });
+          assert.deepEqual(await find(store, 'a'), { ...pinnedState, ...afterParallelism });
           await apply(store, [put({ key: 'a', parallelism: 5, rate: 6, periodMs: 1_000 }, T0 + 2)]);
           const afterBoth = {
             ...(parallelismPinned ? {} : { parallelism: 5 }),
             ...(ratePinned ? {} : { rate: 6, periodMs: 1_000 }),
           };
-          assert.deepEqual(await find(store, 'a'), { ...pinned, ...afterBoth });
+          assert.deepEqual(await find(store, 'a'), { ...pinnedState, ...afterBoth });
           await apply(store, [put({ key: 'a' }, T0 + 3)]);
-          assert.deepEqual(await find(store, 'a'), { ...pinned, ...afterBoth }, 'a trigger without limits changes nothing');
-          await apply(store, [set({ ...pinned, parallelism: 4, rate: 7, periodMs: 60_000 })]);
-          assert.deepEqual(await find(store, 'a'), { ...pinned, parallelism: 4, rate: 7, periodMs: 60_000 });
+          assert.deepEqual(await find(store, 'a'), { ...pinnedState, ...afterBoth }, 'a trigger without limits changes nothing');
+          await apply(store, [set({ ...pinnedState, parallelism: 4, rate: 7, periodMs: 60_000 })]);
+          assert.deepEqual(await find(store, 'a'), { ...pinnedState, parallelism: 4, rate: 7, periodMs: 60_000 });
         }),
       );
     }
@@ -98,16 +98,16 @@ export function flowControlConformance(open: OpenStore): void {
     test(
       'that a user sets are created if they are new, and stay paused when a trigger names them',
       withStore(open, async (store) => {
-        const paused = sampleState('a', { paused: true });
-        await apply(store, [set(paused)]);
-        assert.deepEqual(await store.listFlowControls({ instanceId: INSTANCE }), [paused]);
+        const pausedState = sampleState('a', { paused: true });
+        await apply(store, [set(pausedState)]);
+        assert.deepEqual(await store.listFlowControls({ instanceId: INSTANCE }), [pausedState]);
         await apply(store, [put({ key: 'a', parallelism: 1 })]);
-        assert.deepEqual(await find(store, 'a'), { ...paused, parallelism: 1 });
+        assert.deepEqual(await find(store, 'a'), { ...pausedState, parallelism: 1 });
       }),
     );
 
     test(
-      'keep what was granted in their window until another window replaces it, even after a restart',
+      'keep the number of starts granted in their window until another window replaces it, even after a restart',
       withStore(open, async (store, underTest) => {
         const limits = { key: 'a', rate: 5, periodMs: 1000 };
         await apply(store, [put(limits), setWindow('a', { startedAt: T0 + 5, granted: 2 })]);

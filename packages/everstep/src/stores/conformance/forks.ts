@@ -18,10 +18,10 @@ import {
   unit,
 } from './samples.js';
 
-const original = sampleRun(1);
-const runKey = original.key;
+const originalRun = sampleRun(1);
+const runKey = originalRun.key;
 const originOf = (n: number, kind: 'fork' | 'invoke'): RunOrigin => {
-  const from = { runKey, workflowRunId: original.workflowRunId, workflowCreatedAt: original.createdAt };
+  const from = { runKey, workflowRunId: originalRun.workflowRunId, workflowCreatedAt: originalRun.createdAt };
   return kind === 'fork'
     ? { ...from, kind, stepId: n, note: `note ${n}` }
     : { ...from, kind, stepId: n, stepName: `child ${n}`, depth: 1 };
@@ -36,18 +36,18 @@ export function forkConformance(open: OpenStore): void {
       'keep the start of a journal, with edited results at their positions, and the original stays',
       withStore(open, async (store) => {
         const journal = [0, 1, 2, 3].map((index) => sampleStep(index));
-        const edited = { ...sampleStep(1), out: '"edited"', edited: true } as const;
+        const editedStep = { ...sampleStep(1), out: '"edited"', edited: true } as const;
         const suppliedStep = { ...sampleStep(3), out: null, edited: true } as const;
-        await apply(store, [creation(original), ...record(runKey, ...journal)]);
+        await apply(store, [creation(originalRun), ...record(runKey, ...journal)]);
         await apply(store, [
           creation(fork, { copyOf: runKey }),
           { kind: 'copy-journal', fromRunKey: runKey, toRunKey: fork.key, length: 3, without: [1] },
-          ...record(fork.key, edited, suppliedStep),
+          ...record(fork.key, editedStep, suppliedStep),
           ...putTasks(fork.key, [advanceTask(T0)]),
         ]);
         assert.deepEqual(await store.loadJournal({ runKey: fork.key, from: 0 }), [
           sampleStep(0),
-          edited,
+          editedStep,
           sampleStep(2),
           suppliedStep,
         ]);
@@ -59,7 +59,7 @@ export function forkConformance(open: OpenStore): void {
         ]);
         assert.deepEqual(
           await store.loadJournal({ runKey: copyOfFork.key, from: 0 }),
-          [sampleStep(0), edited],
+          [sampleStep(0), editedStep],
           'the mark is copied too',
         );
       }),
@@ -73,8 +73,8 @@ export function forkConformance(open: OpenStore): void {
           ...record(fork.key, sampleStep(0, { stepId: 2 }), sampleStep(1, { stepId: 1 }), sampleStep(2, { stepId: 5 })),
           ...putTasks(fork.key, [advanceTask(T0)]),
         ]);
-        const loaded = await store.loadRun({ runKey: fork.key });
-        assert.deepEqual([loaded?.known, loaded?.ahead, loaded?.origin], [3, [5], fork.origin]);
+        const loadedFork = await store.loadRun({ runKey: fork.key });
+        assert.deepEqual([loadedFork?.known, loadedFork?.ahead, loadedFork?.origin], [3, [5], fork.origin]);
       }),
     );
 
@@ -84,7 +84,7 @@ export function forkConformance(open: OpenStore): void {
         const guards = [{ kind: 'run-present', runKey }] as const;
         assert.deepEqual(await store.commit([unit([creation(fork)], guards)]), [{ kind: 'run-gone' }]);
         assert.equal(await store.findRun({ runKey: fork.key }), null);
-        await apply(store, [creation(original)]);
+        await apply(store, [creation(originalRun)]);
         await apply(store, [creation(fork)], guards);
       }),
     );
@@ -95,7 +95,7 @@ export function forkConformance(open: OpenStore): void {
         const guards = [{ kind: 'run-present', runKey }] as const;
         const auditWrite = (n: number) => ({ kind: 'add-audit', entry: sampleAudit(n, ['usr_ann']) }) as const;
         await store.commit([unit([creation(fork), auditWrite(1)], guards)]);
-        await apply(store, [creation(original), auditWrite(2)]);
+        await apply(store, [creation(originalRun), auditWrite(2)]);
         const entries = await store.accounts.listAudit({ accountIds: ['usr_ann'], after: null, limit: 9 });
         assert.deepEqual(entries, [sampleAudit(2, ['usr_ann'])]);
       }),
@@ -105,27 +105,27 @@ export function forkConformance(open: OpenStore): void {
       'and other derived runs are found from their source, in the order of creation, up to the requested number',
       withStore(open, async (store) => {
         const child = sampleRun(3, { origin: originOf(3, 'invoke') });
-        const later = sampleRun(4, { origin: originOf(4, 'fork') });
+        const laterFork = sampleRun(4, { origin: originOf(4, 'fork') });
         const dlqId = `dlq_${runKey}`;
-        const resumed = sampleRun(5, {
+        const resumedRun = sampleRun(5, {
           origin: { kind: 'resume', runKey, workflowRunId: 'a', workflowCreatedAt: T0, dlqId },
         });
-        const stranger = sampleRun(6);
-        for (const run of [original, fork, child, later, resumed, stranger]) await apply(store, [creation(run)]);
-        await apply(store, failure(original, sampleDeadLetter(original)));
+        const unrelatedRun = sampleRun(6);
+        for (const run of [originalRun, fork, child, laterFork, resumedRun, unrelatedRun]) await apply(store, [creation(run)]);
+        await apply(store, failure(originalRun, sampleDeadLetter(originalRun)));
         await apply(store, [
-          { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: { kind: 'resume', runKey: resumed.key, at: T0 } },
+          { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: { kind: 'resume', runKey: resumedRun.key, at: T0 } },
         ]);
         const descendants = await store.descendantsOf({ runKey, limit: 10 });
         assert.deepEqual(
           descendants.map(({ key, origin }) => [key, origin?.kind]),
-          [fork, child, later, resumed].map(({ key, origin }) => [key, origin?.kind]),
+          [fork, child, laterFork, resumedRun].map(({ key, origin }) => [key, origin?.kind]),
         );
         assert.deepEqual(
           (await store.descendantsOf({ runKey, limit: 2 })).map(({ key }) => key),
           [fork.key, child.key],
         );
-        assert.deepEqual(await store.descendantsOf({ runKey: stranger.key, limit: 2 }), []);
+        assert.deepEqual(await store.descendantsOf({ runKey: unrelatedRun.key, limit: 2 }), []);
         assert.deepEqual(await store.descendantsOf({ runKey: 'none', limit: 2 }), []);
       }),
     );

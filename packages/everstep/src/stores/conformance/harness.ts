@@ -15,7 +15,7 @@ export interface StoreUnderTest {
 
 export type OpenStore = () => Promise<StoreUnderTest>;
 
-/** The body of a test, which receives an empty store. */
+/** Returns a test function that calls `body` with an empty store, and removes the store afterward. */
 export function withStore(open: OpenStore, body: (store: Store, underTest: StoreUnderTest) => Promise<void>) {
   return async () => {
     const underTest = await open();

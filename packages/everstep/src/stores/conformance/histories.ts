@@ -81,8 +81,8 @@ export function historyConformance(open: OpenStore): void {
     test(
       'a result longer than the requested maximum is omitted, with its length',
       withStore(open, async (store) => {
-        const long = JSON.stringify('é'.repeat(600));
-        await apply(store, [creation(RUN), ...recordSteps(['1', long, null])]);
+        const longOut = JSON.stringify('é'.repeat(600));
+        await apply(store, [creation(RUN), ...recordSteps(['1', longOut, null])]);
         const { items } = await store.listSteps({ runKey, bounds: WIDE_BOUNDS, maxOutBytes: 1_000, from: '0' });
         assert.deepEqual(
           items.map(({ out, outLeftOut }) => [out, outLeftOut]),
@@ -97,17 +97,17 @@ export function historyConformance(open: OpenStore): void {
           bytes: 1_203 + 3 * 'step 0'.length,
           longestOutBytes: 1_202,
         });
-        const shortened = await store.findStep({ runKey, stepId: 2, maxOutBytes: 10 });
-        assert.deepEqual([shortened?.out, shortened?.outLeftOut], [null, 1_202]);
-        const complete = await store.findStep({ runKey, stepId: 2, maxOutBytes: 2_000 });
-        assert.deepEqual([complete?.out, complete && 'outLeftOut' in complete], [long, false]);
+        const shortenedStep = await store.findStep({ runKey, stepId: 2, maxOutBytes: 10 });
+        assert.deepEqual([shortenedStep?.out, shortenedStep?.outLeftOut], [null, 1_202]);
+        const completeStep = await store.findStep({ runKey, stepId: 2, maxOutBytes: 2_000 });
+        assert.deepEqual([completeStep?.out, completeStep && 'outLeftOut' in completeStep], [longOut, false]);
         assert.equal(await store.findStep({ runKey, stepId: 4, maxOutBytes: 10 }), null);
         assert.deepEqual(await store.journalSize({ runKey: 'unknown' }), { steps: 0, bytes: 0, longestOutBytes: 0 });
       }),
     );
 
     test(
-      'tasks and attempts are read in parts, also attempts of one slot only',
+      'tasks and attempts are read in parts, including the attempts of a single slot',
       withStore(open, async (store) => {
         const attempts = [3, 2, 1, 0].map((n) => ({ ...sampleAttempt(n), slot: n % 2 === 0 ? 1 : -1 }));
         const tasks = [advanceTask(T0), ...[1, 2, 3].map((slot) => sleepTask(slot, T0, T0))];
@@ -130,24 +130,24 @@ export function historyConformance(open: OpenStore): void {
     test(
       'the first tasks of several runs are read at once, without long bodies',
       withStore(open, async (store) => {
-        const others = [sampleRun(2), sampleRun(3)];
+        const otherRuns = [sampleRun(2), sampleRun(3)];
         const call = callTask(1, T0, { body: { encoding: 'utf8', data: 'x'.repeat(LIMITS.maxInlineBytes) } });
-        await apply(store, [creation(RUN), ...others.map((run) => creation(run))]);
+        await apply(store, [creation(RUN), ...otherRuns.map((run) => creation(run))]);
         await apply(store, [
           ...putTasks(
             runKey,
             [3, 1, 2].map((slot) => sleepTask(slot, T0, T0)),
           ),
-          ...putTasks(others[0]?.key ?? '', [call]),
+          ...putTasks(otherRuns[0]?.key ?? '', [call]),
         ]);
-        const runKeys = [runKey, ...others.map(({ key }) => key), 'unknown'];
+        const runKeys = [runKey, ...otherRuns.map(({ key }) => key), 'unknown'];
         const tasks = await store.firstTasks({ instanceId: INSTANCE, runKeys, limit: 2 });
         assert.deepEqual(tasks.get(runKey), [sleepTask(1, T0, T0), sleepTask(2, T0, T0)]);
-        const [strippedTask] = tasks.get(others[0]?.key ?? '') ?? [];
+        const [strippedTask] = tasks.get(otherRuns[0]?.key ?? '') ?? [];
         assert.ok(
           strippedTask?.kind === 'call' && strippedTask.call.body === undefined && strippedTask.bodyLeftOut !== undefined,
         );
-        assert.deepEqual([tasks.get(others[1]?.key ?? ''), tasks.get('unknown')], [[], []]);
+        assert.deepEqual([tasks.get(otherRuns[1]?.key ?? ''), tasks.get('unknown')], [[], []]);
         assert.deepEqual(await store.firstTasks({ instanceId: INSTANCE, runKeys: [], limit: 2 }), new Map());
       }),
     );

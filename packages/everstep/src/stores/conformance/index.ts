@@ -1,4 +1,4 @@
-/** Requirements for every store. Run it on each implementation, in its own test file. */
+/** Requirements for every store. A test file of each implementation calls `storeConformance`. */
 import { describe } from 'node:test';
 import { accountConformance } from './accounts/accounts.js';
 import { auditConformance } from './accounts/accounts-audit.js';

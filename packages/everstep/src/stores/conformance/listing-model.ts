@@ -1,6 +1,6 @@
 /**
  * Model of listings: entries with few distinct values, so that every filter matches many, some or none of them. The tables
- * declare for each field of a filter how to choose its value and which entries match, so a filter without a model does not compile.
+ * declare for each field of a filter how to choose its value and which entries match, so a field without a model does not compile.
  */
 import assert from 'node:assert/strict';
 import type { FailureGroup } from '../../engine/dead-letters/dead-letter-groups.js';
@@ -11,7 +11,7 @@ import { creation, failure, INSTANCE, OTHER_INSTANCE, sampleDeadLetter, sampleRu
 
 /** More than two blocks of a bitmap index of 4,096 rows. */
 export const ENTRIES = 9000;
-const BATCH = 500;
+const BATCH_SIZE = 500;
 
 export interface ModeledEntry {
   readonly run: Run;
@@ -108,7 +108,7 @@ function unitOf({ run, entry, group, status }: ModeledEntry): CommitUnit {
 
 export async function fill(store: Store, numbers: Numbers): Promise<readonly ModeledEntry[]> {
   const model = Array.from({ length: ENTRIES }, (_, n) => modelEntry(n, numbers));
-  for (let at = 0; at < model.length; at += BATCH) await store.commit(model.slice(at, at + BATCH).map(unitOf));
+  for (let at = 0; at < model.length; at += BATCH_SIZE) await store.commit(model.slice(at, at + BATCH_SIZE).map(unitOf));
   // Some entries are taken, individually and in ranges, so that whole blocks lose members.
   const takenEntries = model.filter(({ entry }, n) => entry !== null && (n % 13 === 0 || (n > 3000 && n < 3300)));
   const takes = takenEntries.map((item) => {
@@ -119,12 +119,12 @@ export async function fill(store: Store, numbers: Numbers): Promise<readonly Mod
   return model;
 }
 
-const sets = new WeakMap<readonly unknown[], ReadonlySet<unknown>>();
+const setsByValues = new WeakMap<readonly unknown[], ReadonlySet<unknown>>();
 
 /** Returns the values of one filter as a set. It is created once, because every entry is compared with it. */
 function setOf(values: readonly unknown[]): ReadonlySet<unknown> {
-  const valueSet = sets.get(values) ?? new Set(values);
-  sets.set(values, valueSet);
+  const valueSet = setsByValues.get(values) ?? new Set(values);
+  setsByValues.set(values, valueSet);
   return valueSet;
 }
 
@@ -156,7 +156,7 @@ const severalOf =
   (numbers: Numbers): readonly Value[] =>
     pickSome(values, numbers);
 
-const SHARED: Fields<
+const SHARED_FIELDS: Fields<
   Pick<
     RunFilter & DeadLetterFilter,
     'workflowRunId' | 'workflowUrls' | 'labels' | 'flowControlKeys' | 'callerIps' | 'queues' | 'urlGroups' | 'scheduleIds'
@@ -194,7 +194,7 @@ const SHARED: Fields<
 };
 
 const DEAD_LETTER_FIELDS: Fields<DeadLetterFilter> = {
-  ...SHARED,
+  ...SHARED_FIELDS,
   fromDate: { oneIn: 5, choose: anyTime, matches: (from, { entry }) => (entry?.createdAt ?? 0) >= from },
   toDate: { oneIn: 5, choose: anyTime, matches: (to, { entry }) => (entry?.createdAt ?? 0) <= to },
   kind: { choose: oneOf(['workflow', 'message']), matches: (kind, { run }) => kind === kindOf(run) },
@@ -222,7 +222,7 @@ const DEAD_LETTER_FIELDS: Fields<DeadLetterFilter> = {
 };
 
 const RUN_FIELDS: Fields<RunFilter> = {
-  ...SHARED,
+  ...SHARED_FIELDS,
   kind: { oneIn: 3, choose: () => 'message', matches: (kind, { run }) => kind === kindOf(run) },
   fromDate: { oneIn: 5, choose: anyTime, matches: (from, { run }) => run.createdAt >= from },
   toDate: { oneIn: 5, choose: anyTime, matches: (to, { run }) => run.createdAt <= to },
@@ -249,16 +249,16 @@ const namesOf = <Filter>(fields: Fields<Filter>): readonly (keyof Filter)[] =>
 
 function randomFilter<Filter>(fields: Fields<Filter>, numbers: Numbers, model: readonly ModeledEntry[]): Filter {
   const names = namesOf(fields);
-  const special = pick(
+  const specialName = pick(
     names.filter((name) => fields[name].oneIn === undefined),
     numbers,
   );
   const hasSpecial = numbers(4) !== 0;
   const chosenNames = names.filter((name) => {
     const { oneIn } = fields[name];
-    return oneIn === undefined ? hasSpecial && name === special : numbers(oneIn) === 0;
+    return oneIn === undefined ? hasSpecial && name === specialName : numbers(oneIn) === 0;
   });
-  // Each value comes from its field.
+  // Each value was chosen by the field of the same name.
   return Object.fromEntries(chosenNames.map((name) => [name, fields[name].choose(numbers, model)])) as Filter;
 }
 

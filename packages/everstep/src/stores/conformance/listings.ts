@@ -1,6 +1,4 @@
-/**
- * Listings compared with a model, which looks at each of many entries. The seeds are fixed; a failure shows the query.
- */
+/** Compares listings with a model, which tests every entry. The seeds are fixed; the message of a failure contains the query. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Listing, Page } from '../../ports/stores/store.js';
@@ -10,15 +8,15 @@ import { apply, creation, failure, INSTANCE, sampleRun, seededNumbers, unit } fr
 
 const QUERIES = 150;
 /** Maximum number of pages of one listing. Further pages would test nothing new, but take most of the time. */
-const PAGES_MAX = 12;
+const MAX_PAGES = 12;
 
 /** Returns all items of a listing, and checks that each page except the last one is full. */
 async function everyPage<Filter, Item>(
   list: (page: Page<Filter>) => Promise<Listing<Item>>,
-  first: Page<Filter>,
+  firstPage: Page<Filter>,
 ): Promise<Item[]> {
   const items: Item[] = [];
-  for (let page = first; ; ) {
+  for (let page = firstPage; ; ) {
     const { items: pageItems, next } = await list(page);
     items.push(...pageItems);
     if (next === null) return items;
@@ -30,7 +28,7 @@ async function everyPage<Filter, Item>(
   }
 }
 
-const minLimit = (expected: readonly unknown[]) => Math.max(1, Math.ceil(expected.length / PAGES_MAX));
+const minLimit = (expected: readonly unknown[]) => Math.max(1, Math.ceil(expected.length / MAX_PAGES));
 
 export function listingConformance(open: OpenStore): void {
   describe('listings', () => {
@@ -44,7 +42,7 @@ export function listingConformance(open: OpenStore): void {
         let matchCount = 0;
         for (let query = 0; query < QUERIES; query++) {
           const order = query % 2 === 0 ? 'newest-first' : 'oldest-first';
-          const base = { instanceId: INSTANCE, order, after: null, horizon: null } as const;
+          const basePage = { instanceId: INSTANCE, order, after: null, horizon: null } as const;
           const instanceEntries = order === 'newest-first' ? newestFirst : oldestFirst;
 
           const entryFilter = deadLetterFilter(numbers, model);
@@ -52,50 +50,52 @@ export function listingConformance(open: OpenStore): void {
             .filter((item) => matchesDeadLetter(entryFilter, item))
             .map(({ entry }) => entry?.dlqId);
           const limit = pick([1, 7, 100, expectedIds.length, expectedIds.length - 1], numbers);
-          const entryPage = { ...base, filter: entryFilter, limit: Math.max(limit, minLimit(expectedIds)) };
+          const entryPage = { ...basePage, filter: entryFilter, limit: Math.max(limit, minLimit(expectedIds)) };
           assert.deepEqual(
             await everyPage((page) => store.listDeadLetterIds(page), entryPage),
             expectedIds,
             JSON.stringify(entryPage),
           );
-          const letters = await store.listDeadLetters({ ...entryPage, limit: 10 });
+          const deadLetters = await store.listDeadLetters({ ...entryPage, limit: 10 });
           assert.deepEqual(
-            letters.items.map(({ dlqId }) => dlqId),
+            deadLetters.items.map(({ dlqId }) => dlqId),
             expectedIds.slice(0, 10),
             JSON.stringify(entryPage),
           );
-          const nextLetters =
-            letters.next === null ? [] : (await store.listDeadLetters({ ...entryPage, after: letters.next, limit: 3 })).items;
+          const nextDeadLetters =
+            deadLetters.next === null
+              ? []
+              : (await store.listDeadLetters({ ...entryPage, after: deadLetters.next, limit: 3 })).items;
           assert.deepEqual(
-            nextLetters.map(({ dlqId }) => dlqId),
+            nextDeadLetters.map(({ dlqId }) => dlqId),
             expectedIds.slice(10, 13),
             JSON.stringify(entryPage),
           );
 
           const runsFilter = runFilter(numbers, model);
           const expectedKeys = instanceEntries.filter((item) => matchesRun(runsFilter, item)).map(({ run }) => run.key);
-          const runPage = { ...base, filter: runsFilter, limit: pick([10, 1000], numbers) };
-          const texts = await store.listSearchableRuns(runPage);
+          const runPage = { ...basePage, filter: runsFilter, limit: pick([10, 1000], numbers) };
+          const searchableRuns = await store.listSearchableRuns(runPage);
           assert.deepEqual(
-            texts.items.map(({ runKey }) => runKey),
+            searchableRuns.items.map(({ runKey }) => runKey),
             expectedKeys.slice(0, runPage.limit),
             JSON.stringify(runPage),
           );
-          assert.equal(texts.next, expectedKeys.length > runPage.limit ? texts.items.at(-1)?.position : null);
+          assert.equal(searchableRuns.next, expectedKeys.length > runPage.limit ? searchableRuns.items.at(-1)?.position : null);
           if (expectedKeys.length < 1500) {
             const allPages = { ...runPage, limit: Math.max(runPage.limit, minLimit(expectedKeys)) };
-            const listed = (await everyPage((page) => store.listRuns(page), allPages)).map(({ key }) => key);
-            assert.deepEqual(listed, expectedKeys, JSON.stringify(allPages));
+            const listedKeys = (await everyPage((page) => store.listRuns(page), allPages)).map(({ key }) => key);
+            assert.deepEqual(listedKeys, expectedKeys, JSON.stringify(allPages));
           } else {
-            const listed = await store.listRuns(runPage);
+            const listedRuns = await store.listRuns(runPage);
             assert.deepEqual(
-              listed.items.map(({ key }) => key),
+              listedRuns.items.map(({ key }) => key),
               expectedKeys.slice(0, runPage.limit),
               JSON.stringify(runPage),
             );
             assert.deepEqual(
-              texts.items.map(({ completedAt }) => completedAt),
-              listed.items.map(({ completedAt }) => completedAt),
+              searchableRuns.items.map(({ completedAt }) => completedAt),
+              listedRuns.items.map(({ completedAt }) => completedAt),
             );
           }
           matchCount += Math.sign(expectedIds.length) + Math.sign(expectedKeys.length);
@@ -119,7 +119,7 @@ export function listingConformance(open: OpenStore): void {
             horizon,
             limit: 100,
           });
-          const seen: string[] = [];
+          const seenIds: string[] = [];
           let after: string | null = null;
           for (let n = 0; ; n++) {
             const page: Listing<string> = await store.listDeadLetterIds({
@@ -130,7 +130,7 @@ export function listingConformance(open: OpenStore): void {
               horizon,
               limit: 4,
             });
-            seen.push(...page.items);
+            seenIds.push(...page.items);
             if (page.next === null) break;
             after = page.next;
             // One entry is added, and the last one on the page is taken.
@@ -140,7 +140,7 @@ export function listingConformance(open: OpenStore): void {
               { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: page.items.at(-1) ?? '', became: null },
             ]);
           }
-          assert.deepEqual(seen, presentIds);
+          assert.deepEqual(seenIds, presentIds);
         }
       }),
     );
@@ -165,12 +165,12 @@ export function listingConformance(open: OpenStore): void {
         const run = sampleRun(1);
         await apply(store, [creation(run), ...failure(run)]);
         const page = { instanceId: INSTANCE, order: 'newest-first', after: null, horizon: null, limit: 5 } as const;
-        const nothing = { items: [], next: null };
-        assert.deepEqual(await store.listDeadLetters({ ...page, filter: { labels: [] } }), nothing);
-        assert.deepEqual(await store.listDeadLetters({ ...page, filter: { dlqIds: [] } }), nothing);
-        assert.deepEqual(await store.listRuns({ ...page, filter: { statuses: [] } }), nothing);
-        assert.deepEqual(await store.listRuns({ ...page, instanceId: 'qi_unknown', filter: {} }), nothing);
-        assert.deepEqual(await store.listDeadLetterIds({ ...page, instanceId: 'qi_unknown', filter: {} }), nothing);
+        const emptyListing = { items: [], next: null };
+        assert.deepEqual(await store.listDeadLetters({ ...page, filter: { labels: [] } }), emptyListing);
+        assert.deepEqual(await store.listDeadLetters({ ...page, filter: { dlqIds: [] } }), emptyListing);
+        assert.deepEqual(await store.listRuns({ ...page, filter: { statuses: [] } }), emptyListing);
+        assert.deepEqual(await store.listRuns({ ...page, instanceId: 'qi_unknown', filter: {} }), emptyListing);
+        assert.deepEqual(await store.listDeadLetterIds({ ...page, instanceId: 'qi_unknown', filter: {} }), emptyListing);
       }),
     );
 

@@ -69,10 +69,10 @@ export function messageConformance(open: OpenStore): void {
         const run = message(1, { queue: 'q', urlGroup: 'g', endpointName: 'e', scheduleId: 's', notBefore: T0, callback });
         await apply(store, withTask(run, T0 + 5, 2));
         for (const openStore of [async () => store, () => underTest.reopen()]) {
-          const opened = await openStore();
-          const loaded = await opened.loadRun({ runKey: run.key });
-          assert.deepEqual(loaded, { ...run, quietAt: -1, tasks: new Map([[0, messageTask(T0 + 5, 2)]]) });
-          assert.deepEqual(await opened.loadPayload({ runKey: run.key }), PAYLOAD);
+          const openedStore = await openStore();
+          const loadedRun = await openedStore.loadRun({ runKey: run.key });
+          assert.deepEqual(loadedRun, { ...run, quietAt: -1, tasks: new Map([[0, messageTask(T0 + 5, 2)]]) });
+          assert.deepEqual(await openedStore.loadPayload({ runKey: run.key }), PAYLOAD);
         }
       }),
     );
@@ -80,37 +80,40 @@ export function messageConformance(open: OpenStore): void {
     test(
       'are due like all pending work, with the queue and the key that may hold them',
       withStore(open, async (store) => {
-        const [inQueue, free] = [
+        const [queuedRun, unqueuedRun] = [
           message(1, { queue: 'q' }, { settings: { flowControl: { key: 'k', rate: 1, periodMs: 1 } } }),
           message(2),
         ];
-        await apply(store, [...withTask(inQueue), ...withTask(free)]);
-        const due = {
+        await apply(store, [...withTask(queuedRun), ...withTask(unqueuedRun)]);
+        const commonFields = {
           slot: 0,
           dueAt: T0,
           kind: 'message',
           instanceId: INSTANCE,
-          workflowUrl: inQueue.workflowUrl,
+          workflowUrl: queuedRun.workflowUrl,
           runVersion: 0,
         } as const;
         assert.deepEqual(await store.dueTasks({ before: T0, after: null, limit: 10 }), [
-          { ...due, runKey: inQueue.key, flowControlKey: 'k', queue: 'q' },
-          { ...due, runKey: free.key, flowControlKey: null },
+          { ...commonFields, runKey: queuedRun.key, flowControlKey: 'k', queue: 'q' },
+          { ...commonFields, runKey: unqueuedRun.key, flowControlKey: null },
         ]);
       }),
     );
 
     test(
-      'are found under no run id, and runs of workflows under no filter of messages',
+      'are not found by a run id, and workflow runs are not found by filters for messages',
       withStore(open, async (store) => {
-        const [flow, sent] = [sampleRun(1, { workflowRunId: 'same' }), message(2, { queue: 'q' }, { workflowRunId: 'same' })];
-        await apply(store, [creation(flow), ...withTask(sent)]);
-        assert.equal((await store.findRun({ instanceId: INSTANCE, workflowRunId: 'same' }))?.key, flow.key);
-        assert.equal((await store.findRun({ runKey: sent.key }))?.settings.message?.queue, 'q');
+        const [workflowRun, messageRun] = [
+          sampleRun(1, { workflowRunId: 'same' }),
+          message(2, { queue: 'q' }, { workflowRunId: 'same' }),
+        ];
+        await apply(store, [creation(workflowRun), ...withTask(messageRun)]);
+        assert.equal((await store.findRun({ instanceId: INSTANCE, workflowRunId: 'same' }))?.key, workflowRun.key);
+        assert.equal((await store.findRun({ runKey: messageRun.key }))?.settings.message?.queue, 'q');
         assert.deepEqual((await store.listRuns({ ...page, filter: { queues: ['q'] } })).items, []);
         const guard = { kind: 'run-id-free', instanceId: INSTANCE, workflowRunId: 'same' } as const;
         const [result] = await store.commit([unit([creation(sampleRun(3, { workflowRunId: 'same' }))], [guard])]);
-        assert.equal(result?.kind === 'run-id-taken' && result.run.runKey, flow.key);
+        assert.equal(result?.kind === 'run-id-taken' && result.run.runKey, workflowRun.key);
       }),
     );
 
@@ -127,13 +130,13 @@ export function messageConformance(open: OpenStore): void {
         assert.equal((await listMessages({ statuses: ['failed'], queues: ['q'] })).items.length, 1);
         const state = { kind: 'set-failure-function-state', instanceId: INSTANCE, dlqId: entry.dlqId } as const;
         await apply(store, [{ ...state, state: 'CALLBACK_SUCCESS' }]);
-        const letters = (filter: object) => store.listDeadLetterIds({ ...page, filter });
+        const listDlqIds = (filter: object) => store.listDeadLetterIds({ ...page, filter });
         const reportedFilter = { failureFunctionStates: ['CALLBACK_SUCCESS'] };
-        assert.deepEqual((await letters({ kind: 'message', ...reportedFilter })).items, [entry.dlqId]);
-        assert.deepEqual((await letters({ failureFunctionStates: ['CALLBACK_INPROGRESS'] })).items, []);
+        assert.deepEqual((await listDlqIds({ kind: 'message', ...reportedFilter })).items, [entry.dlqId]);
+        assert.deepEqual((await listDlqIds({ failureFunctionStates: ['CALLBACK_INPROGRESS'] })).items, []);
         await apply(store, [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: entry.dlqId, became: null }]);
         for (const filter of [{}, { kind: 'message' }, reportedFilter, { queues: ['q'] }, { responseStatuses: [500] }]) {
-          assert.deepEqual((await letters(filter)).items, [], JSON.stringify(filter));
+          assert.deepEqual((await listDlqIds(filter)).items, [], JSON.stringify(filter));
         }
       }),
     );
@@ -141,7 +144,11 @@ export function messageConformance(open: OpenStore): void {
     test(
       'are removed like runs when they are no longer retained',
       withStore(open, async (store) => {
-        const [done, failed, flow] = [message(1, { queue: 'q' }), message(2, { queue: 'q' }), sampleRun(3)];
+        const [succeededMessage, failedMessage, workflowRun] = [
+          message(1, { queue: 'q' }),
+          message(2, { queue: 'q' }),
+          sampleRun(3),
+        ];
         const end = ({ key }: Run): StoreWrite => ({
           kind: 'end-run',
           runKey: key,
@@ -149,12 +156,12 @@ export function messageConformance(open: OpenStore): void {
           completedAt: T0 + 10,
         });
         await apply(store, [
-          ...withTask(done),
-          end(done),
-          ...withTask(failed, null, 1),
-          ...failure(failed),
-          creation(flow),
-          end(flow),
+          ...withTask(succeededMessage),
+          end(succeededMessage),
+          ...withTask(failedMessage, null, 1),
+          ...failure(failedMessage),
+          creation(workflowRun),
+          end(workflowRun),
         ]);
         const query = { instanceId: INSTANCE, endedBefore: T0 * 2, keepNewest: null, limit: 10 } as const;
         assert.equal(await store.removeEndedRuns({ ...query, state: 'succeeded' }), 2);
@@ -163,7 +170,7 @@ export function messageConformance(open: OpenStore): void {
           assert.deepEqual((await store.listRuns({ ...page, filter })).items, []);
         }
         assert.deepEqual((await store.listDeadLetterIds({ ...page, filter: {} })).items, []);
-        assert.equal(await store.findRun({ runKey: done.key }), null);
+        assert.equal(await store.findRun({ runKey: succeededMessage.key }), null);
       }),
     );
   });
@@ -175,19 +182,19 @@ export function messageConformance(open: OpenStore): void {
         await apply(store, [putQueue(queue('b')), putQueue(queue('a', { paused: false })), putQueue(queue('b'), OTHER_INSTANCE)]);
         await apply(store, [putQueue(queue('b', { parallelism: 7, updatedAt: T0 + 9 }))]);
         for (const openStore of [async () => store, () => underTest.reopen()]) {
-          const opened = await openStore();
+          const openedStore = await openStore();
           const [a, b] = [queue('a', { paused: false }), queue('b', { parallelism: 7, updatedAt: T0 + 9 })];
-          assert.deepEqual(await opened.listQueues({ instanceId: INSTANCE }), [a, b]);
-          assert.deepEqual(await opened.findQueue({ instanceId: OTHER_INSTANCE, name: 'b' }), queue('b'));
-          assert.equal(await opened.findQueue({ instanceId: OTHER_INSTANCE, name: 'a' }), null);
-          assert.deepEqual(await opened.listQueues({ instanceId: 'qi_unknown' }), []);
-          assert.equal(await opened.latestTime(), T0 + 9);
+          assert.deepEqual(await openedStore.listQueues({ instanceId: INSTANCE }), [a, b]);
+          assert.deepEqual(await openedStore.findQueue({ instanceId: OTHER_INSTANCE, name: 'b' }), queue('b'));
+          assert.equal(await openedStore.findQueue({ instanceId: OTHER_INSTANCE, name: 'a' }), null);
+          assert.deepEqual(await openedStore.listQueues({ instanceId: 'qi_unknown' }), []);
+          assert.equal(await openedStore.latestTime(), T0 + 9);
         }
       }),
     );
 
     test(
-      'are created by a message that names them, one at a time, and are not changed if they exist',
+      'are created with a parallelism of 1 by a message that names them, and are not changed if they exist',
       withStore(open, async (store) => {
         await apply(store, [putQueue(queue('old')), register('old', T0 + 50), register('new', T0 + 60)]);
         assert.deepEqual(await store.findQueue({ instanceId: INSTANCE, name: 'old' }), queue('old'));
@@ -228,7 +235,7 @@ export function messageConformance(open: OpenStore): void {
         const [fourth, third, second, first] = runs;
         assert.ok(fourth && third && second && first);
         await apply(store, [
-          // In the order of creation, whatever their keys and due times are.
+          // The order of creation differs from the order of the keys and from that of the due times.
           ...withTask(fourth, T0 + 90, 1),
           ...withTask(third, T0, 0),
           ...withTask(second, T0 + 5, 3),
@@ -240,11 +247,11 @@ export function messageConformance(open: OpenStore): void {
           ...failure(first),
         ]);
         for (const openStore of [async () => store, () => underTest.reopen()]) {
-          const opened = await openStore();
-          assert.equal(await opened.countQueued({ instanceId: INSTANCE, name: 'q' }), 3);
-          assert.deepEqual(await opened.retriedInQueue({ instanceId: INSTANCE, name: 'q' }), [fourth.key, second.key]);
-          assert.deepEqual(await opened.retriedInQueue({ instanceId: 'qi_unknown', name: 'q' }), []);
-          assert.equal(await opened.countQueued({ instanceId: 'qi_unknown', name: 'q' }), 0);
+          const openedStore = await openStore();
+          assert.equal(await openedStore.countQueued({ instanceId: INSTANCE, name: 'q' }), 3);
+          assert.deepEqual(await openedStore.retriedInQueue({ instanceId: INSTANCE, name: 'q' }), [fourth.key, second.key]);
+          assert.deepEqual(await openedStore.retriedInQueue({ instanceId: 'qi_unknown', name: 'q' }), []);
+          assert.equal(await openedStore.countQueued({ instanceId: 'qi_unknown', name: 'q' }), 0);
         }
       }),
     );
@@ -260,15 +267,15 @@ export function messageConformance(open: OpenStore): void {
           group: urlGroup,
         });
         await apply(store, [put(group('b')), put(group('a')), put(group('b'), OTHER_INSTANCE)]);
-        const changed = group('b', { endpoints: [], updatedAt: T0 + 9 });
+        const changedGroup = group('b', { endpoints: [], updatedAt: T0 + 9 });
         const remove = { kind: 'delete-url-group', instanceId: OTHER_INSTANCE, name: 'b' } as const;
-        await apply(store, [put(changed), remove, { ...remove, name: 'none' }]);
+        await apply(store, [put(changedGroup), remove, { ...remove, name: 'none' }]);
         for (const openStore of [async () => store, () => underTest.reopen()]) {
-          const opened = await openStore();
-          assert.deepEqual(await opened.listUrlGroups({ instanceId: INSTANCE }), [group('a'), changed]);
-          assert.deepEqual(await opened.findUrlGroup({ instanceId: INSTANCE, name: 'a' }), group('a'));
-          assert.equal(await opened.findUrlGroup({ instanceId: OTHER_INSTANCE, name: 'b' }), null);
-          assert.deepEqual(await opened.listUrlGroups({ instanceId: 'qi_unknown' }), []);
+          const openedStore = await openStore();
+          assert.deepEqual(await openedStore.listUrlGroups({ instanceId: INSTANCE }), [group('a'), changedGroup]);
+          assert.deepEqual(await openedStore.findUrlGroup({ instanceId: INSTANCE, name: 'a' }), group('a'));
+          assert.equal(await openedStore.findUrlGroup({ instanceId: OTHER_INSTANCE, name: 'b' }), null);
+          assert.deepEqual(await openedStore.listUrlGroups({ instanceId: 'qi_unknown' }), []);
         }
       }),
     );

@@ -28,7 +28,7 @@ const runKey = run.key;
 
 const putTasks = (tasks: readonly Task[], key = runKey): readonly StoreWrite[] => putTasksOf(key, tasks);
 
-const all = { before: Number.MAX_SAFE_INTEGER, after: null, limit: 100 } as const;
+const allDue = { before: Number.MAX_SAFE_INTEGER, after: null, limit: 100 } as const;
 const slotsOf = (tasks: readonly TaskReference[]) => tasks.map((task) => task.slot);
 const positionsOf = (tasks: readonly TaskReference[]) => tasks.map(({ runKey, slot, dueAt }) => ({ runKey, slot, dueAt }));
 
@@ -68,7 +68,7 @@ export function progressConformance(open: OpenStore): void {
         assert.equal(await store.loadPayload({ runKey }), null);
         assert.equal(await wholeHistory(store, { runKey }), null);
         assert.deepEqual(await store.loadJournal({ runKey, from: 0 }), []);
-        assert.deepEqual(await store.dueTasks(all), []);
+        assert.deepEqual(await store.dueTasks(allDue), []);
         assert.equal(await store.nextDueAt({ after: 0 }), null);
       }),
     );
@@ -113,7 +113,7 @@ export function progressConformance(open: OpenStore): void {
           sampleStep(2, { stepId: 2, out: JSON.stringify('\u0000 ☃ \ud800') }),
         ];
         await apply(store, [creation(run), creation(sampleRun(2))]);
-        // Another run in between: journals are separate.
+        // Steps of another run are recorded in between, because journals are separate.
         for (const step of journal) {
           await apply(store, [
             { kind: 'record-step', runKey: sampleRun(2).key, step: sampleStep(step.index) },
@@ -168,7 +168,7 @@ export function progressConformance(open: OpenStore): void {
           { kind: 'park-tasks', runKey },
         ]);
         assert.deepEqual([...(await loadExisting(store)).tasks.values()], [stepTask(1, null), sleepTask(2, null, T0 + 5)]);
-        assert.deepEqual(positionsOf(await store.dueTasks(all)), [{ runKey: otherRun.key, slot: 1, dueAt: T0 + 1 }]);
+        assert.deepEqual(positionsOf(await store.dueTasks(allDue)), [{ runKey: otherRun.key, slot: 1, dueAt: T0 + 1 }]);
         assert.equal(await store.nextDueAt({ after: 0 }), T0 + 1);
       }),
     );
@@ -199,10 +199,10 @@ export function progressConformance(open: OpenStore): void {
           }
           assert.deepEqual(references, expected);
         }
-        const behindAll = { dueAt: T0 + 5, runKey: '\uffff', slot: Number.MAX_SAFE_INTEGER };
-        assert.deepEqual(slotsOf(await store.dueTasks({ before: T0 + 9, after: behindAll, limit: 9 })), [4]);
-        const between = { dueAt: T0 + 5, runKey: `${first.key}-and-no-run`, slot: 9 };
-        assert.deepEqual(positionsOf(await store.dueTasks({ before: T0 + 9, after: between, limit: 9 })), expected.slice(3));
+        const afterAllRuns = { dueAt: T0 + 5, runKey: '\uffff', slot: Number.MAX_SAFE_INTEGER };
+        assert.deepEqual(slotsOf(await store.dueTasks({ before: T0 + 9, after: afterAllRuns, limit: 9 })), [4]);
+        const betweenRuns = { dueAt: T0 + 5, runKey: `${first.key}-and-no-run`, slot: 9 };
+        assert.deepEqual(positionsOf(await store.dueTasks({ before: T0 + 9, after: betweenRuns, limit: 9 })), expected.slice(3));
         assert.deepEqual(slotsOf(await store.dueTasks({ before: T0 - 1, after: null, limit: 9 })), []);
       }),
     );
@@ -210,11 +210,11 @@ export function progressConformance(open: OpenStore): void {
     test(
       'due tasks of one instance are read without those of others, and the instances that have some are known',
       withStore(open, async (store) => {
-        const [own, otherRun] = [sampleRun(1), sampleRun(2, { instanceId: OTHER_INSTANCE })];
+        const [ownRun, otherRun] = [sampleRun(1), sampleRun(2, { instanceId: OTHER_INSTANCE })];
         await apply(store, [
-          creation(own),
+          creation(ownRun),
           creation(otherRun),
-          ...putTasks([stepTask(1, T0), stepTask(2, T0 + 1), sleepTask(3, T0 + 50, T0 + 50)], own.key),
+          ...putTasks([stepTask(1, T0), stepTask(2, T0 + 1), sleepTask(3, T0 + 50, T0 + 50)], ownRun.key),
           ...putTasks([stepTask(4, T0), callTask(5, T0 + 2), stepTask(6, null)], otherRun.key),
         ]);
         const dueSlotsOf = async (instanceId: string, after: TaskReference | null, limit: number) =>
@@ -238,7 +238,7 @@ export function progressConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         await apply(store, [creation(run), ...putTasks([stepTask(1, T0), stepTask(2, T0 + 50)])]);
         await apply(store, putTasks([stepTask(1, T0 + 100)]));
-        assert.deepEqual(slotsOf(await store.dueTasks(all)), [2, 1]);
+        assert.deepEqual(slotsOf(await store.dueTasks(allDue)), [2, 1]);
         assert.equal(await store.nextDueAt({ after: T0 + 49 }), T0 + 50);
         assert.equal(await store.nextDueAt({ after: T0 + 50 }), T0 + 100);
         assert.equal(await store.nextDueAt({ after: T0 + 100 }), null);
@@ -256,13 +256,13 @@ export function progressConformance(open: OpenStore): void {
           ...failure(run, entry),
           ...putTasks([callbackTask(T0 + 7, entry.dlqId)]),
         ]);
-        assert.deepEqual(slotsOf(await store.dueTasks(all)), [CALLBACK_SLOT]);
+        assert.deepEqual(slotsOf(await store.dueTasks(allDue)), [CALLBACK_SLOT]);
         assert.equal(await store.nextDueAt({ after: 0 }), T0 + 7);
-        const ended = await loadExisting(store);
-        assert.deepEqual([...ended.tasks.keys()], [CALLBACK_SLOT, 0, 1]);
-        assert.equal(ended.quietAt, -1);
+        const endedRun = await loadExisting(store);
+        assert.deepEqual([...endedRun.tasks.keys()], [CALLBACK_SLOT, 0, 1]);
+        assert.equal(endedRun.quietAt, -1);
         await apply(store, [{ kind: 'park-tasks', runKey }]);
-        assert.deepEqual(slotsOf(await store.dueTasks(all)), [CALLBACK_SLOT]);
+        assert.deepEqual(slotsOf(await store.dueTasks(allDue)), [CALLBACK_SLOT]);
       }),
     );
   });

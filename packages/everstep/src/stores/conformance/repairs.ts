@@ -67,10 +67,13 @@ export function repairConformance(open: OpenStore): void {
         await store.repairs.create({ record: record(), driver: null });
         assert.deepEqual(await store.repairs.find(ID), record());
         assert.equal(await store.repairs.find({ ...ID, instanceId: OTHER_INSTANCE }), null);
-        const changed = record({ phase: 'paused', paused: 'running', stopMessage: 'é "x"' }, { freezing: null, wakeAt: null });
-        assert.equal(await store.repairs.put({ record: changed, driver: null }), true);
+        const pausedRecord = record(
+          { phase: 'paused', paused: 'running', stopMessage: 'é "x"' },
+          { freezing: null, wakeAt: null },
+        );
+        assert.equal(await store.repairs.put({ record: pausedRecord, driver: null }), true);
         const reopened = await underTest.reopen();
-        assert.deepEqual(await reopened.repairs.find(ID), { ...changed, version: 1 });
+        assert.deepEqual(await reopened.repairs.find(ID), { ...pausedRecord, version: 1 });
       }),
     );
 
@@ -89,10 +92,10 @@ export function repairConformance(open: OpenStore): void {
         const audit = sampleAudit(1, ['usr_owner']);
         await store.repairs.create({ record: record(), driver: null });
         assert.equal(await store.repairs.put({ record: record({}, { version: 7 }), driver: null, audit }), false);
-        const logged = () => store.accounts.listAudit({ accountIds: audit.accountIds, after: null, limit: 5 });
-        assert.deepEqual(await logged(), []);
+        const auditEntries = () => store.accounts.listAudit({ accountIds: audit.accountIds, after: null, limit: 5 });
+        assert.deepEqual(await auditEntries(), []);
         assert.equal(await store.repairs.put({ record: record(), driver: null, audit }), true);
-        assert.deepEqual(await logged(), [audit]);
+        assert.deepEqual(await auditEntries(), [audit]);
       }),
     );
 
@@ -131,16 +134,16 @@ export function repairConformance(open: OpenStore): void {
         for (const [n, repairId] of ids.entries())
           await store.repairs.create({ record: record({ repairId, phase: n === 1 ? 'done' : 'planned' }), driver: null });
         await store.repairs.create({ record: record({ instanceId: OTHER_INSTANCE, repairId: 'rep_other' }), driver: null });
-        const first = await store.repairs.list({ instanceId: INSTANCE, after: null, limit: 2 });
+        const firstPage = await store.repairs.list({ instanceId: INSTANCE, after: null, limit: 2 });
         assert.deepEqual(
-          first.items.map(({ repair }) => repair.repairId),
+          firstPage.items.map(({ repair }) => repair.repairId),
           [ids[2], ids[1]],
         );
-        const second = await store.repairs.list({ instanceId: INSTANCE, after: first.next, limit: 2 });
-        assert.deepEqual([second.items.map(({ repair }) => repair.repairId), second.next], [[ids[0]], null]);
-        const done = await store.repairs.list({ instanceId: INSTANCE, phases: ['done', 'stopped'], after: null, limit: 2 });
+        const secondPage = await store.repairs.list({ instanceId: INSTANCE, after: firstPage.next, limit: 2 });
+        assert.deepEqual([secondPage.items.map(({ repair }) => repair.repairId), secondPage.next], [[ids[0]], null]);
+        const donePage = await store.repairs.list({ instanceId: INSTANCE, phases: ['done', 'stopped'], after: null, limit: 2 });
         assert.deepEqual(
-          done.items.map(({ repair }) => repair.repairId),
+          donePage.items.map(({ repair }) => repair.repairId),
           [ids[1]],
         );
       }),
@@ -152,9 +155,9 @@ export function repairConformance(open: OpenStore): void {
         const ids = ['rep_a', 'rep_b', 'rep_c'];
         for (const [n, repairId] of ids.entries())
           await store.repairs.create({ record: record({ repairId }, { wakeAt: n === 2 ? null : T0 + 10 - n }), driver: null });
-        const due = await store.repairs.due({ before: T0 + 10, limit: 5, driver: null });
+        const dueRepairs = await store.repairs.due({ before: T0 + 10, limit: 5, driver: null });
         assert.deepEqual(
-          due.map(({ repair }) => repair.repairId),
+          dueRepairs.map(({ repair }) => repair.repairId),
           ['rep_b', 'rep_a'],
         );
         assert.deepEqual(await store.repairs.due({ before: T0 + 8, limit: 5, driver: null }), []);
@@ -227,13 +230,13 @@ export function repairConformance(open: OpenStore): void {
         const { version } = await createWithItems(store, [item(0), item(1)]);
         const at = (expectedVersion: number) => ({ kind: 'repair-at', ...ID, version: expectedVersion }) as const;
         const run = sampleRun(7);
-        const [refused, applied] = await store.commit([
+        const [rejectedResult, appliedResult] = await store.commit([
           unit([creation(sampleRun(8)), setItem(1, 'started', sampleRun(8))], [at(version - 1)]),
           unit([creation(run), setItem(0, 'started', run)], [at(version)]),
         ]);
-        assert.deepEqual([refused?.kind, applied?.kind], ['repair-moved', 'applied']);
+        assert.deepEqual([rejectedResult?.kind, appliedResult?.kind], ['repair-moved', 'applied']);
         assert.equal(await store.loadRun({ runKey: sampleRun(8).key }), null);
-        // An item that is not pending any more stays unchanged.
+        // An item that is no longer pending stays unchanged.
         await apply(store, [setItem(0, 'gone')]);
         const { items, next } = await store.repairs.items({ ...ID, after: -1, limit: 1 });
         assert.deepEqual(items, [
@@ -245,9 +248,9 @@ export function repairConformance(open: OpenStore): void {
           },
         ]);
         assert.equal(next, 0);
-        const started = await store.repairs.items({ ...ID, states: ['started', 'gone'], after: -1, limit: 5 });
+        const startedItems = await store.repairs.items({ ...ID, states: ['started', 'gone'], after: -1, limit: 5 });
         assert.deepEqual(
-          started.items.map(({ n }) => n),
+          startedItems.items.map(({ n }) => n),
           [0],
         );
         assert.deepEqual((await store.repairs.counts(ID)).all, { ...NO_COUNTS, pending: 1, started: 1 });
@@ -262,18 +265,18 @@ export function repairConformance(open: OpenStore): void {
           [0, 1, 2, 3, 4].map((n) => item(n)),
         );
         const runs = [1, 2, 3, 4].map((n) => sampleRun(n));
-        const [active, succeeded, failed, canceled] = runs;
-        assert.ok(active && succeeded && failed && canceled);
+        const [activeRun, succeededRun, failedRun, canceledRun] = runs;
+        assert.ok(activeRun && succeededRun && failedRun && canceledRun);
         await apply(store, [
           ...runs.map((run) => creation(run)),
           ...runs.map((run, n) => setItem(n, 'started', run)),
           setItem(4, 'started', sampleRun(9)),
         ]);
-        const entry = sampleDeadLetter(failed);
+        const entry = sampleDeadLetter(failedRun);
         await apply(store, [
-          ...failure(failed, entry),
-          { kind: 'end-run', runKey: succeeded.key, outcome: { status: 'succeeded', result: '1' }, completedAt: T0 + 50 },
-          { kind: 'end-run', runKey: canceled.key, outcome: { status: 'canceled' }, completedAt: T0 + 50 },
+          ...failure(failedRun, entry),
+          { kind: 'end-run', runKey: succeededRun.key, outcome: { status: 'succeeded', result: '1' }, completedAt: T0 + 50 },
+          { kind: 'end-run', runKey: canceledRun.key, outcome: { status: 'canceled' }, completedAt: T0 + 50 },
         ]);
         const { ended, examined, next } = await store.repairs.endedItems({ ...ID, after: -1, limit: 10 });
         assert.deepEqual([examined, next], [5, null]);
@@ -290,8 +293,8 @@ export function repairConformance(open: OpenStore): void {
         assert.deepEqual(await store.repairs.settle({ ...ID, items: ended, at: T0 + 70 }), []);
         const { items } = await store.repairs.items({ ...ID, states: ['failed'], after: -1, limit: 5 });
         assert.deepEqual([items[0]?.newDlqId, items[0]?.at, items[0]?.error !== null], [entry.dlqId, T0 + 60, true]);
-        const paged = await store.repairs.endedItems({ ...ID, after: -1, limit: 1 });
-        assert.deepEqual([paged.ended, paged.next], [[], 0]);
+        const firstItemPage = await store.repairs.endedItems({ ...ID, after: -1, limit: 1 });
+        assert.deepEqual([firstItemPage.ended, firstItemPage.next], [[], 0]);
       }),
     );
 
@@ -305,8 +308,8 @@ export function repairConformance(open: OpenStore): void {
         const doneRepair = record({ phase: 'done', endedAt: T0 + 100 }, { wakeAt: null, version: 1 });
         await store.repairs.put({ record: doneRepair, driver: null });
         await store.repairs.create({ record: record({ repairId: 'rep_z' }), driver: null });
-        const planned = { instanceId: INSTANCE, repairId: 'rep_planned' };
-        const plannedRepair = record({ repairId: planned.repairId, phase: 'planned' }, { wakeAt: null });
+        const plannedId = { instanceId: INSTANCE, repairId: 'rep_planned' };
+        const plannedRepair = record({ repairId: plannedId.repairId, phase: 'planned' }, { wakeAt: null });
         await store.repairs.create({ record: plannedRepair, driver: null });
         const remove = (before: number | null, plannedBefore = T0) =>
           store.repairs.removeBefore({ instanceId: INSTANCE, before, plannedBefore, limit: 2 });
@@ -314,9 +317,9 @@ export function repairConformance(open: OpenStore): void {
         assert.equal(await remove(T0 + 100), false);
         assert.deepEqual([await remove(T0 + 101), await remove(T0 + 101), await remove(T0 + 101)], [true, true, false]);
         assert.equal(await store.repairs.find(ID), null);
-        assert.ok(await store.repairs.find(planned));
+        assert.ok(await store.repairs.find(plannedId));
         assert.deepEqual([await remove(null, T0 + 1), await remove(null, T0 + 1)], [true, false]);
-        assert.equal(await store.repairs.find(planned), null);
+        assert.equal(await store.repairs.find(plannedId), null);
         assert.ok(await store.repairs.find({ instanceId: INSTANCE, repairId: 'rep_z' }));
         assert.deepEqual((await store.repairs.counts(ID)).all, NO_COUNTS);
       }),
@@ -330,16 +333,17 @@ export function sharedRepairConformance(open: OpenStore): void {
     'a repair is driven by one process at a time, until its lease ends or it is handed to another one',
     withStore(open, async (store) => {
       await store.repairs.create({ record: record(), driver: node('a', T0 + 50) });
-      const due = (nodeId: string, before: number) => store.repairs.due({ before, limit: 5, driver: node(nodeId, before + 50) });
-      assert.equal((await due('b', T0 + 10)).length, 0);
+      const claimDue = (nodeId: string, before: number) =>
+        store.repairs.due({ before, limit: 5, driver: node(nodeId, before + 50) });
+      assert.equal((await claimDue('b', T0 + 10)).length, 0);
       assert.equal(await store.repairs.nextAt({ nodeId: 'b' }), T0 + 50);
       assert.equal(await store.repairs.nextAt({ nodeId: 'a' }), T0);
-      assert.equal((await due('a', T0 + 20)).length, 1);
-      assert.equal((await due('b', T0 + 60)).length, 0);
-      assert.equal((await due('b', T0 + 70)).length, 1);
-      assert.equal((await due('a', T0 + 71)).length, 0);
+      assert.equal((await claimDue('a', T0 + 20)).length, 1);
+      assert.equal((await claimDue('b', T0 + 60)).length, 0);
+      assert.equal((await claimDue('b', T0 + 70)).length, 1);
+      assert.equal((await claimDue('a', T0 + 71)).length, 0);
       assert.equal(await store.repairs.put({ record: record(), driver: node('a', T0 + 130) }), true);
-      assert.equal((await due('a', T0 + 80)).length, 1);
+      assert.equal((await claimDue('a', T0 + 80)).length, 1);
     }),
   );
 }

@@ -89,8 +89,8 @@ export function retentionConformance(open: OpenStore): void {
       'keeps the requested number of newest runs in each state and instance, and removes older ones',
       withStore(open, async (store) => {
         for (let n = 1; n <= 9; n++) {
-          const foreign = sampleRun(100 + n, { instanceId: OTHER_INSTANCE });
-          await apply(store, [...endedRun(sampleRun(n), n % 3 === 0 ? 'canceled' : 'succeeded'), ...endedRun(foreign)]);
+          const foreignRun = sampleRun(100 + n, { instanceId: OTHER_INSTANCE });
+          await apply(store, [...endedRun(sampleRun(n), n % 3 === 0 ? 'canceled' : 'succeeded'), ...endedRun(foreignRun)]);
         }
         assert.equal(await store.removeEndedRuns(removal('succeeded', { keepNewest: 6 })), 0);
         assert.equal(await store.removeEndedRuns(removal('succeeded', { keepNewest: 4 })), 2);
@@ -122,15 +122,15 @@ export function retentionConformance(open: OpenStore): void {
       withStore(open, async (store, underTest) => {
         const settings = { labels: ['gone'], flowControl: { key: 'gone' } };
         const identity = { workflowUrl: 'http://gone.example', callerIp: '192.0.2.99', settings };
-        const [run, other] = [sampleRun(1, identity), sampleRun(2)];
+        const [run, otherRun] = [sampleRun(1, identity), sampleRun(2)];
         const runKey = run.key;
         await apply(store, [
           creation(run),
-          creation(other),
+          creation(otherRun),
           { kind: 'record-step', runKey, step: sampleStep(0) },
           { kind: 'record-attempt', runKey, attempt: sampleAttempt(0) },
           { kind: 'put-task', runKey, task: stepTask(2, T0) },
-          { kind: 'put-task', runKey: other.key, task: advanceTask(T0 + 7) },
+          { kind: 'put-task', runKey: otherRun.key, task: advanceTask(T0 + 7) },
           {
             kind: 'remember-deduplication',
             instanceId: INSTANCE,
@@ -144,13 +144,13 @@ export function retentionConformance(open: OpenStore): void {
         assert.equal(await store.removeEndedRuns(removal('canceled', ALL_OF_TIME)), 1);
 
         for (const open of [async () => store, () => underTest.reopen()]) {
-          const opened = await open();
-          assert.equal(await opened.loadRun({ runKey }), null);
-          assert.equal(await opened.loadPayload({ runKey }), null);
-          assert.deepEqual(await opened.loadJournal({ runKey, from: 0 }), []);
-          assert.equal(await opened.findRun({ runKey }), null);
-          assert.equal(await wholeHistory(opened, { runKey }), null);
-          assert.equal(await opened.findRun({ instanceId: INSTANCE, workflowRunId: run.workflowRunId }), null);
+          const openedStore = await open();
+          assert.equal(await openedStore.loadRun({ runKey }), null);
+          assert.equal(await openedStore.loadPayload({ runKey }), null);
+          assert.deepEqual(await openedStore.loadJournal({ runKey, from: 0 }), []);
+          assert.equal(await openedStore.findRun({ runKey }), null);
+          assert.equal(await wholeHistory(openedStore, { runKey }), null);
+          assert.equal(await openedStore.findRun({ instanceId: INSTANCE, workflowRunId: run.workflowRunId }), null);
           const filters: readonly RunFilter[] = [
             { workflowRunId: run.workflowRunId },
             { workflowUrls: [run.workflowUrl] },
@@ -161,9 +161,9 @@ export function retentionConformance(open: OpenStore): void {
             { flowControlKeys: ['gone'] },
             { callerIps: [run.callerIp] },
           ];
-          for (const filter of filters) assert.deepEqual(await runIds(opened, filter), [], JSON.stringify(filter));
-          assert.deepEqual(await runIds(opened), [other.workflowRunId]);
-          assert.equal(await opened.nextDueAt({ after: T0 }), T0 + 7);
+          for (const filter of filters) assert.deepEqual(await runIds(openedStore, filter), [], JSON.stringify(filter));
+          assert.deepEqual(await runIds(openedStore), [otherRun.workflowRunId]);
+          assert.equal(await openedStore.nextDueAt({ after: T0 }), T0 + 7);
         }
       }),
     );
@@ -181,10 +181,10 @@ export function retentionConformance(open: OpenStore): void {
         });
         await apply(store, [...endedRun(run), remember(run.key)]);
         assert.equal(await store.removeEndedRuns(removal('succeeded', ALL_OF_TIME)), 1);
-        const next = sampleRun(2, { workflowRunId: 'daily' });
+        const nextRun = sampleRun(2, { workflowRunId: 'daily' });
         await apply(
           store,
-          [creation(next), remember(next.key)],
+          [creation(nextRun), remember(nextRun.key)],
           [
             { kind: 'run-id-free', instanceId: INSTANCE, workflowRunId: 'daily' },
             { kind: 'not-duplicate', instanceId: INSTANCE, deduplicationId: 'd', now: T0 + 2 },
@@ -217,20 +217,20 @@ export function retentionConformance(open: OpenStore): void {
         const run = (n: number) => sampleRun(n, { workflowRunId: `order-${n}`, settings });
         for (let n = 1; n <= 6; n++) {
           const failureFunctionState = n % 2 === 0 ? 'CALLBACK_SUCCESS' : null;
-          const foreign = sampleRun(100 + n, { instanceId: OTHER_INSTANCE });
+          const foreignRun = sampleRun(100 + n, { instanceId: OTHER_INSTANCE });
           await apply(store, [
             creation(run(n)),
             ...failure(run(n), sampleDeadLetter(run(n), { failureFunctionState })),
-            ...failedRun(foreign),
+            ...failedRun(foreignRun),
           ]);
         }
         await apply(store, endedRun(run(7)));
         assert.equal(await store.removeEndedRuns(removal('deadLetter', { endedBefore: T0 + 1002 })), 1);
         assert.deepEqual((await entryIds(store))[0], `dlq_${run(2).key}`);
         assert.equal(await store.removeEndedRuns(removal('deadLetter', { keepNewest: 2 })), 3);
-        const remaining = [`dlq_${run(5).key}`, `dlq_${run(6).key}`];
+        const remainingEntryIds = [`dlq_${run(5).key}`, `dlq_${run(6).key}`];
         for (const open of [async () => store, () => underTest.reopen()]) {
-          const opened = await open();
+          const openedStore = await open();
           const filters: readonly DeadLetterFilter[] = [
             {},
             { labels: ['x'] },
@@ -241,17 +241,17 @@ export function retentionConformance(open: OpenStore): void {
             { failureFunctionStates: ['CALLBACK_SUCCESS'] },
           ];
           for (const filter of filters) {
-            const expected = filter.failureFunctionStates ? remaining.slice(1) : remaining;
-            assert.deepEqual(await entryIds(opened, filter), expected, JSON.stringify(filter));
+            const expected = filter.failureFunctionStates ? remainingEntryIds.slice(1) : remainingEntryIds;
+            assert.deepEqual(await entryIds(openedStore, filter), expected, JSON.stringify(filter));
           }
           for (let n = 1; n <= 4; n++) {
-            assert.equal(await opened.loadRun({ runKey: run(n).key }), null);
-            assert.equal(await opened.findDeadLetter({ instanceId: INSTANCE, dlqId: `dlq_${run(n).key}` }), null);
-            assert.deepEqual(await entryIds(opened, { workflowRunId: `order-${n}` }), []);
-            assert.deepEqual(await entryIds(opened, { workflowCreatedAt: run(n).createdAt }), []);
+            assert.equal(await openedStore.loadRun({ runKey: run(n).key }), null);
+            assert.equal(await openedStore.findDeadLetter({ instanceId: INSTANCE, dlqId: `dlq_${run(n).key}` }), null);
+            assert.deepEqual(await entryIds(openedStore, { workflowRunId: `order-${n}` }), []);
+            assert.deepEqual(await entryIds(openedStore, { workflowCreatedAt: run(n).createdAt }), []);
           }
-          assert.deepEqual(await runIds(opened), ['order-5', 'order-6', 'order-7']);
-          assert.equal((await opened.listDeadLetterIds({ ...page, instanceId: OTHER_INSTANCE, filter: {} })).items.length, 6);
+          assert.deepEqual(await runIds(openedStore), ['order-5', 'order-6', 'order-7']);
+          assert.equal((await openedStore.listDeadLetterIds({ ...page, instanceId: OTHER_INSTANCE, filter: {} })).items.length, 6);
         }
       }),
     );
@@ -319,23 +319,23 @@ export function retentionConformance(open: OpenStore): void {
     test(
       'agrees with a model over many runs that end in any order',
       withStore(open, async (store) => {
-        const numbers = seededNumbers(11);
+        const randomNumber = seededNumbers(11);
         const model = new Map<number, { readonly state: RetentionState; readonly endedAt: number }>();
         const states = ['succeeded', 'canceled', 'failed', 'deadLetter'] as const;
-        const active: number[] = [];
-        let next = 1;
+        const activeNumbers: number[] = [];
+        let nextNumber = 1;
         for (let round = 0; round < 60; round++) {
           const writes: StoreWrite[] = [];
           for (let i = 0; i < 20; i++) {
-            active.push(next);
-            writes.push(creation(sampleRun(next++)));
+            activeNumbers.push(nextNumber);
+            writes.push(creation(sampleRun(nextNumber++)));
           }
-          for (let i = numbers(25); i > 0 && active.length > 0; i--) {
-            const [n] = active.splice(numbers(active.length), 1);
-            const state = states[numbers(states.length)];
+          for (let i = randomNumber(25); i > 0 && activeNumbers.length > 0; i--) {
+            const [n] = activeNumbers.splice(randomNumber(activeNumbers.length), 1);
+            const state = states[randomNumber(states.length)];
             if (n === undefined || state === undefined) continue;
             const run = sampleRun(n);
-            const endedAt = T0 + next + numbers(50);
+            const endedAt = T0 + nextNumber + randomNumber(50);
             if (state === 'succeeded' || state === 'canceled') {
               writes.push({ kind: 'end-run', runKey: run.key, outcome: OUTCOMES[state], completedAt: endedAt });
             } else {
@@ -345,15 +345,15 @@ export function retentionConformance(open: OpenStore): void {
             model.set(n, { state, endedAt });
           }
           await apply(store, writes);
-          const state = states[numbers(states.length)] ?? 'failed';
-          const endedBefore = numbers(3) === 0 ? null : T0 + next - numbers(300);
-          const keepNewest = numbers(3) === 0 ? null : numbers(60);
-          await expectRemoval(store, model, removal(state, { endedBefore, keepNewest, limit: 1 + numbers(15) }));
+          const state = states[randomNumber(states.length)] ?? 'failed';
+          const endedBefore = randomNumber(3) === 0 ? null : T0 + nextNumber - randomNumber(300);
+          const keepNewest = randomNumber(3) === 0 ? null : randomNumber(60);
+          await expectRemoval(store, model, removal(state, { endedBefore, keepNewest, limit: 1 + randomNumber(15) }));
         }
-        const remaining = [...active, ...model.keys()].sort((a, b) => a - b);
+        const remainingNumbers = [...activeNumbers, ...model.keys()].sort((a, b) => a - b);
         assert.deepEqual(
           await runIds(store),
-          remaining.slice(0, page.limit).map((n) => `wfr_${n}`),
+          remainingNumbers.slice(0, page.limit).map((n) => `wfr_${n}`),
         );
       }),
     );

@@ -58,7 +58,7 @@ export function runLogConformance(open: OpenStore): void {
     }
 
     test(
-      'has the steps in recorded order, the open tasks and the failed attempts, oldest first',
+      'contains the steps in recorded order, the open tasks and the failed attempts, oldest first',
       withStore(open, async (store) => {
         const run = sampleRun(1);
         const steps = [sampleStep(0, { stepId: 2 }), sampleStep(1, { stepId: 1 })];
@@ -81,7 +81,7 @@ export function runLogConformance(open: OpenStore): void {
     );
 
     test(
-      'has the request of a call if requested, even in a run that was derived from its own',
+      'contains the requests of calls on demand, even in a run with a copy of the journal',
       withStore(open, async (store, underTest) => {
         const [{ key: runKey }, { key: copyKey }] = [sampleRun(1), sampleRun(2)];
         const { response: _none, ...sent } = sampleExchange(0);
@@ -102,7 +102,7 @@ export function runLogConformance(open: OpenStore): void {
     );
 
     test(
-      'has the request and response of failed attempts if requested',
+      'contains the requests and responses of failed attempts on demand',
       withStore(open, async (store, underTest) => {
         const { key: runKey } = sampleRun(1);
         const attempts: readonly FailedAttempt[] = [
@@ -126,8 +126,8 @@ export function runLogConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         const first = sampleRun(1, { workflowRunId: 'daily', createdAt: T0 });
         const second = sampleRun(2, { workflowRunId: 'daily', createdAt: T0 + 5 });
-        const foreign = sampleRun(3, { workflowRunId: 'daily', createdAt: T0 + 9, instanceId: OTHER_INSTANCE });
-        for (const run of [first, second, foreign]) await apply(store, [creation(run), ...failure(run)]);
+        const foreignRun = sampleRun(3, { workflowRunId: 'daily', createdAt: T0 + 9, instanceId: OTHER_INSTANCE });
+        for (const run of [first, second, foreignRun]) await apply(store, [creation(run), ...failure(run)]);
         const key = async (createdAt?: number) =>
           (await store.findRun({ instanceId: INSTANCE, workflowRunId: 'daily', ...(createdAt !== undefined && { createdAt }) }))
             ?.key;
@@ -143,12 +143,12 @@ export function runLogConformance(open: OpenStore): void {
     test(
       'contains the dead letter of the run, and its outcome',
       withStore(open, async (store) => {
-        const [old, next] = [sampleRun(1), sampleRun(2, { workflowRunId: 'again' })];
-        const find = () => store.findRun({ instanceId: INSTANCE, workflowRunId: old.workflowRunId });
-        await apply(store, [creation(old), ...failure(old)]);
-        assert.equal((await find())?.dlqId, `dlq_${old.key}`);
-        const take = { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: `dlq_${old.key}` } as const;
-        await apply(store, [creation(next), { ...take, became: { kind: 'restart', runKey: next.key, at: T0 } }]);
+        const [oldRun, newRun] = [sampleRun(1), sampleRun(2, { workflowRunId: 'again' })];
+        const find = () => store.findRun({ instanceId: INSTANCE, workflowRunId: oldRun.workflowRunId });
+        await apply(store, [creation(oldRun), ...failure(oldRun)]);
+        assert.equal((await find())?.dlqId, `dlq_${oldRun.key}`);
+        const take = { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: `dlq_${oldRun.key}` } as const;
+        await apply(store, [creation(newRun), { ...take, became: { kind: 'restart', runKey: newRun.key, at: T0 } }]);
         const record = await find();
         assert.equal(record?.dlqId, null);
         assert.deepEqual(record?.became, {

@@ -1,4 +1,4 @@
-/** Runs, steps and tasks for the conformance tests: ordinary by default, special where a test specifies it. */
+/** Sample runs, steps and tasks for the conformance tests, with ordinary values that a test can override. */
 
 import assert from 'node:assert/strict';
 import type { CallSpec, InvokeSpec } from '@everstep/sdk/protocol';

@@ -34,7 +34,7 @@ const due = ({ instanceId, scheduleId }: Schedule, nextAt: number | null): Store
   nextAt,
 });
 
-async function ids(store: Store, before: number, limit = 10): Promise<readonly string[]> {
+async function dueIds(store: Store, before: number, limit = 10): Promise<readonly string[]> {
   return (await store.dueSchedules({ before, limit })).map(({ scheduleId }) => scheduleId);
 }
 
@@ -59,9 +59,9 @@ export function scheduleConformance(open: OpenStore): void {
         const schedule = sampleSchedule(1, { payload });
         await apply(store, [{ kind: 'put-schedule', schedule }]);
         const { instanceId, scheduleId } = schedule;
-        const read = await store.findSchedule({ instanceId, scheduleId });
-        assert.ok(read);
-        await apply(store, [{ kind: 'put-schedule', schedule: { ...read, paused: true } }]);
+        const storedSchedule = await store.findSchedule({ instanceId, scheduleId });
+        assert.ok(storedSchedule);
+        await apply(store, [{ kind: 'put-schedule', schedule: { ...storedSchedule, paused: true } }]);
         assert.deepEqual(await store.findSchedule({ instanceId, scheduleId }), { ...schedule, paused: true });
       }),
     );
@@ -72,9 +72,9 @@ export function scheduleConformance(open: OpenStore): void {
         const schedules = DIALECT_NAMES.map((dialect, n) => sampleSchedule(n, { dialect, nextAt: T0 + n }));
         await apply(store, schedules.map(put));
         for (const schedule of schedules) assert.deepEqual(await store.findSchedule(schedule), schedule);
-        const listed = await allSchedules(store, INSTANCE);
+        const listedSchedules = await allSchedules(store, INSTANCE);
         assert.deepEqual(
-          listed.map(({ dialect }) => dialect),
+          listedSchedules.map(({ dialect }) => dialect),
           DIALECT_NAMES,
         );
         assert.deepEqual(await store.dueSchedules({ before: T0 + 1_000, limit: 10 }), schedules);
@@ -128,13 +128,13 @@ export function scheduleConformance(open: OpenStore): void {
     test(
       'are listed for each instance, oldest first; a replaced one keeps its position',
       withStore(open, async (store) => {
-        const foreign = sampleSchedule(1, { instanceId: OTHER_INSTANCE });
+        const foreignSchedule = sampleSchedule(1, { instanceId: OTHER_INSTANCE });
         const [first, second, third] = [sampleSchedule(7), sampleSchedule(3, { createdAt: T0 + 8 }), sampleSchedule(9)];
-        await apply(store, [put(third), put(first), put(foreign), put(second)]);
-        const replaced = { ...first, cron: '0 0 * * *', nextAt: T0 + 86_400_000 };
-        await apply(store, [put(replaced)]);
-        assert.deepEqual(await allSchedules(store, INSTANCE), [replaced, second, third]);
-        assert.deepEqual(await allSchedules(store, OTHER_INSTANCE), [foreign]);
+        await apply(store, [put(third), put(first), put(foreignSchedule), put(second)]);
+        const replacedSchedule = { ...first, cron: '0 0 * * *', nextAt: T0 + 86_400_000 };
+        await apply(store, [put(replacedSchedule)]);
+        assert.deepEqual(await allSchedules(store, INSTANCE), [replacedSchedule, second, third]);
+        assert.deepEqual(await allSchedules(store, OTHER_INSTANCE), [foreignSchedule]);
         assert.deepEqual(await allSchedules(store, 'qi_nobody'), []);
         const counts = [INSTANCE, OTHER_INSTANCE, 'qi_nobody'].map((instanceId) =>
           store.countObjects({ instanceId, objectKind: 'schedule' }),
@@ -147,24 +147,28 @@ export function scheduleConformance(open: OpenStore): void {
       'are listed without payloads that are too long for a list, and are complete when read alone',
       withStore(open, async (store) => {
         const body = (bytes: number) => ({ payload: { ...PAYLOAD, body: new Uint8Array(bytes).fill(7) } });
-        const [short, long] = [
+        const [shortSchedule, longSchedule] = [
           sampleSchedule(1, body(LIMITS.maxListedBodyBytes)),
           sampleSchedule(2, body(LIMITS.maxListedBodyBytes + 1)),
         ];
-        await apply(store, [put(short), put(long)]);
-        const listed = { ...long, ...body(0), bodyLeftOut: LIMITS.maxListedBodyBytes + 1 };
-        assert.deepEqual(await allSchedules(store, INSTANCE), [short, listed]);
-        assert.deepEqual(await store.findSchedule(long), long);
+        await apply(store, [put(shortSchedule), put(longSchedule)]);
+        const listedSchedule = { ...longSchedule, ...body(0), bodyLeftOut: LIMITS.maxListedBodyBytes + 1 };
+        assert.deepEqual(await allSchedules(store, INSTANCE), [shortSchedule, listedSchedule]);
+        assert.deepEqual(await store.findSchedule(longSchedule), longSchedule);
       }),
     );
 
     test(
       'without a next tick pass a guard that expects none',
       withStore(open, async (store) => {
-        const paused = sampleSchedule(1, { nextAt: null, paused: true });
-        const absent = sampleSchedule(2);
-        await apply(store, [put(paused)]);
-        const attempts = [unit([], [due(paused, T0)]), unit([], [due(absent, null)]), unit([put(paused)], [due(paused, null)])];
+        const pausedSchedule = sampleSchedule(1, { nextAt: null, paused: true });
+        const missingSchedule = sampleSchedule(2);
+        await apply(store, [put(pausedSchedule)]);
+        const attempts = [
+          unit([], [due(pausedSchedule, T0)]),
+          unit([], [due(missingSchedule, null)]),
+          unit([put(pausedSchedule)], [due(pausedSchedule, null)]),
+        ];
         const moved = { kind: 'schedule-moved' } as const;
         assert.deepEqual(await store.commit(attempts), [moved, moved, { kind: 'applied' }]);
       }),
@@ -173,12 +177,15 @@ export function scheduleConformance(open: OpenStore): void {
     test(
       'with the same id in two instances are two',
       withStore(open, async (store) => {
-        const [own, foreign] = [sampleSchedule(1), sampleSchedule(1, { instanceId: OTHER_INSTANCE, nextAt: T0 + 9 })];
-        await apply(store, [put(own), put(foreign)]);
-        const results = await store.commit([unit([], [due(own, T0 + 9)]), unit([remove('sch_1', OTHER_INSTANCE)])]);
+        const [ownSchedule, foreignSchedule] = [
+          sampleSchedule(1),
+          sampleSchedule(1, { instanceId: OTHER_INSTANCE, nextAt: T0 + 9 }),
+        ];
+        await apply(store, [put(ownSchedule), put(foreignSchedule)]);
+        const results = await store.commit([unit([], [due(ownSchedule, T0 + 9)]), unit([remove('sch_1', OTHER_INSTANCE)])]);
         assert.deepEqual(results, [{ kind: 'schedule-moved' }, { kind: 'applied' }]);
-        assert.deepEqual(await store.findSchedule(own), own);
-        assert.equal(await store.findSchedule(foreign), null);
+        assert.deepEqual(await store.findSchedule(ownSchedule), ownSchedule);
+        assert.equal(await store.findSchedule(foreignSchedule), null);
       }),
     );
 
@@ -195,16 +202,16 @@ export function scheduleConformance(open: OpenStore): void {
           put(sampleSchedule(5, { nextAt: T0 + 150 })),
         ]);
         assert.equal(await store.nextScheduleAt(), T0 + 100);
-        assert.deepEqual(await ids(store, T0 + 99), []);
-        assert.deepEqual(await ids(store, T0 + 299), ['sch_2', 'sch_6', 'sch_5', 'sch_4']);
-        assert.deepEqual(await ids(store, T0 + 300, 4), ['sch_2', 'sch_6', 'sch_5', 'sch_4']);
+        assert.deepEqual(await dueIds(store, T0 + 99), []);
+        assert.deepEqual(await dueIds(store, T0 + 299), ['sch_2', 'sch_6', 'sch_5', 'sch_4']);
+        assert.deepEqual(await dueIds(store, T0 + 300, 4), ['sch_2', 'sch_6', 'sch_5', 'sch_4']);
         await apply(store, [
           remove('sch_5'),
           remove('sch_6'),
           put(sampleSchedule(2, { nextAt: T0 + 900, instanceId: OTHER_INSTANCE })),
         ]);
         assert.equal(await store.nextScheduleAt(), T0 + 200);
-        assert.deepEqual(await ids(store, T0 + 1000), ['sch_4', 'sch_1', 'sch_2']);
+        assert.deepEqual(await dueIds(store, T0 + 1000), ['sch_4', 'sch_1', 'sch_2']);
       }),
     );
 
@@ -227,21 +234,21 @@ export function scheduleConformance(open: OpenStore): void {
     test(
       'that were deleted, paused or never existed are not due',
       withStore(open, async (store) => {
-        const [deleted, paused, unknown] = [sampleSchedule(1), sampleSchedule(2), sampleSchedule(3)];
+        const [deletedSchedule, pausedSchedule, unknownSchedule] = [sampleSchedule(1), sampleSchedule(2), sampleSchedule(3)];
         await apply(store, [
-          put(deleted),
-          put(paused),
-          remove(deleted.scheduleId),
-          put({ ...paused, paused: true, nextAt: null }),
+          put(deletedSchedule),
+          put(pausedSchedule),
+          remove(deletedSchedule.scheduleId),
+          put({ ...pausedSchedule, paused: true, nextAt: null }),
         ]);
-        for (const schedule of [deleted, paused, unknown]) {
-          const guarded = unit([put(schedule)], [due(schedule, T0 + 300_000)]);
-          assert.deepEqual(await store.commit([guarded]), [{ kind: 'schedule-moved' }], schedule.scheduleId);
+        for (const schedule of [deletedSchedule, pausedSchedule, unknownSchedule]) {
+          const guardedUnit = unit([put(schedule)], [due(schedule, T0 + 300_000)]);
+          assert.deepEqual(await store.commit([guardedUnit]), [{ kind: 'schedule-moved' }], schedule.scheduleId);
         }
-        await apply(store, [remove(deleted.scheduleId)]);
+        await apply(store, [remove(deletedSchedule.scheduleId)]);
         assert.deepEqual(
           (await allSchedules(store, INSTANCE)).map(({ scheduleId }) => scheduleId),
-          [paused.scheduleId],
+          [pausedSchedule.scheduleId],
         );
       }),
     );

@@ -62,19 +62,19 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
         storage.storedBytes({ indexIds: [INDEX, 'idx_b', 'idx_none', ...indexIds] });
       assert.equal(await storedBytes(), 0);
       await documents.upsert({ ...FILM_NAMESPACE, documents: FILMS });
-      const [alien, ...others] = FILMS as [SearchDocument, ...SearchDocument[]];
+      const [alien, ...otherFilms] = FILMS as [SearchDocument, ...SearchDocument[]];
       assert.equal(await storedBytes(), bytesOf(FILMS));
-      const longer = sampleDocument('alien', { title: 'Ä'.repeat(100) }, { seen: 'ü' });
-      await documents.upsert({ ...FILM_NAMESPACE, documents: [alien, longer] });
+      const longerAlien = sampleDocument('alien', { title: 'Ä'.repeat(100) }, { seen: 'ü' });
+      await documents.upsert({ ...FILM_NAMESPACE, documents: [alien, longerAlien] });
       await documents.upsert({ indexId: 'idx_b', namespace: '', documents: FILMS });
-      assert.equal(await storedBytes(), bytesOf([longer, ...others, ...FILMS]));
+      assert.equal(await storedBytes(), bytesOf([longerAlien, ...otherFilms, ...FILMS]));
       await documents.remove({ ...FILM_NAMESPACE, choice: { kind: 'ids', ids: ['alien', 'none'] } });
       await documents.remove({ ...FILM_NAMESPACE, choice: { kind: 'prefix', prefix: 'bra' } });
       await documents.remove({ ...FILM_NAMESPACE, choice: { kind: 'filter', filter: equals(content('year'), 1997) } });
-      assert.equal(await storedBytes(), bytesOf([...others.slice(2), ...FILMS]));
+      assert.equal(await storedBytes(), bytesOf([...otherFilms.slice(2), ...FILMS]));
       await documents.reset({ indexId: 'idx_b', namespace: null });
-      assert.equal(await storedBytes(), bytesOf(others.slice(2)));
-      if (reopen) assert.equal(await storedBytes(await reopen()), bytesOf(others.slice(2)));
+      assert.equal(await storedBytes(), bytesOf(otherFilms.slice(2)));
+      if (reopen) assert.equal(await storedBytes(await reopen()), bytesOf(otherFilms.slice(2)));
     }),
   );
 
@@ -221,19 +221,24 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
       const samples = ['a', 'b', 'c'].map((id) => sampleDocument(id, { text: `word ${'é'.repeat(100)}` }, { id }));
       await documents.upsert({ ...FILM_NAMESPACE, documents: samples });
       const bytes = Buffer.byteLength((samples[0]?.content ?? '') + (samples[0]?.metadata ?? ''));
-      const bounded = { ...FILM_NAMESPACE, maxBytes: 2 * bytes };
-      const shortened = { id: 'c', content: '{}', metadata: null, leftOut: bytes };
-      assert.deepEqual(await documents.range({ ...bounded, prefix: '', after: null, limit: 10 }), [
+      const boundedQuery = { ...FILM_NAMESPACE, maxBytes: 2 * bytes };
+      const shortenedDocument = { id: 'c', content: '{}', metadata: null, leftOut: bytes };
+      assert.deepEqual(await documents.range({ ...boundedQuery, prefix: '', after: null, limit: 10 }), [
         samples[0],
         samples[1],
-        shortened,
+        shortenedDocument,
       ]);
       const ids = ['c', 'none', 'a', 'b'];
-      assert.deepEqual(await documents.fetch({ ...bounded, ids }), [samples[2], null, samples[0], { ...shortened, id: 'b' }]);
-      const hits = await documents.search({ ...bounded, text: 'word', limit: 10, filter: null });
+      assert.deepEqual(await documents.fetch({ ...boundedQuery, ids }), [
+        samples[2],
+        null,
+        samples[0],
+        { ...shortenedDocument, id: 'b' },
+      ]);
+      const hits = await documents.search({ ...boundedQuery, text: 'word', limit: 10, filter: null });
       assert.deepEqual(
         hits.map(({ score: _score, ...document }) => document),
-        [samples[0], samples[1], shortened],
+        [samples[0], samples[1], shortenedDocument],
       );
     }),
   );
@@ -271,36 +276,36 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
   test(
     'namespaces and indexes are separate from each other',
     withDocuments(async (documents) => {
-      const [own, sibling, foreign] = [
+      const [ownNamespace, siblingNamespace, foreignNamespace] = [
         FILM_NAMESPACE,
         { ...FILM_NAMESPACE, namespace: '' },
         { ...FILM_NAMESPACE, indexId: 'idx_b' },
       ];
-      for (const [n, place] of [own, sibling, foreign].entries())
-        await documents.upsert({ ...place, documents: [sampleDocument('same', { title: `word of ${n}` })] });
-      const texts = async () =>
+      for (const [n, namespace] of [ownNamespace, siblingNamespace, foreignNamespace].entries())
+        await documents.upsert({ ...namespace, documents: [sampleDocument('same', { title: `word of ${n}` })] });
+      const hitCounts = async () =>
         Promise.all(
-          [own, sibling, foreign].map(
-            async (place) =>
-              (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...place, text: 'word', limit: 5, filter: null })).length,
+          [ownNamespace, siblingNamespace, foreignNamespace].map(
+            async (namespace) =>
+              (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...namespace, text: 'word', limit: 5, filter: null })).length,
           ),
         );
-      assert.deepEqual(await texts(), [1, 1, 1]);
-      assert.equal(await documents.removeNamespace(sibling), true);
-      assert.equal(await documents.removeNamespace(sibling), false);
-      assert.deepEqual(await texts(), [1, 0, 1]);
-      assert.deepEqual((await documents.info(own)).namespaces, [{ name: 'films', documents: 1 }]);
+      assert.deepEqual(await hitCounts(), [1, 1, 1]);
+      assert.equal(await documents.removeNamespace(siblingNamespace), true);
+      assert.equal(await documents.removeNamespace(siblingNamespace), false);
+      assert.deepEqual(await hitCounts(), [1, 0, 1]);
+      assert.deepEqual((await documents.info(ownNamespace)).namespaces, [{ name: 'films', documents: 1 }]);
       await documents.reset({ indexId: INDEX, namespace: 'films' });
-      assert.deepEqual(await texts(), [0, 0, 1]);
-      assert.deepEqual((await documents.info(own)).namespaces, [{ name: 'films', documents: 0 }]);
-      await documents.upsert({ ...sibling, documents: [sampleDocument('same', { title: 'word' })] });
-      assert.deepEqual(await texts(), [0, 1, 1]);
+      assert.deepEqual(await hitCounts(), [0, 0, 1]);
+      assert.deepEqual((await documents.info(ownNamespace)).namespaces, [{ name: 'films', documents: 0 }]);
+      await documents.upsert({ ...siblingNamespace, documents: [sampleDocument('same', { title: 'word' })] });
+      assert.deepEqual(await hitCounts(), [0, 1, 1]);
       await documents.reset({ indexId: INDEX, namespace: null });
-      assert.deepEqual(await texts(), [0, 0, 1]);
+      assert.deepEqual(await hitCounts(), [0, 0, 1]);
       await documents.drop({ indexId: 'idx_b' });
-      assert.deepEqual(await texts(), [0, 0, 0]);
-      assert.equal(await documents.upsert({ ...foreign, documents: FILMS }), 'gone');
-      assert.deepEqual(await documents.info(foreign), { namespaces: [], diskBytes: 0 });
+      assert.deepEqual(await hitCounts(), [0, 0, 0]);
+      assert.equal(await documents.upsert({ ...foreignNamespace, documents: FILMS }), 'gone');
+      assert.deepEqual(await documents.info(foreignNamespace), { namespaces: [], diskBytes: 0 });
       await documents.drop({ indexId: 'idx_b' });
     }),
   );
@@ -326,7 +331,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
         sampleDocument(`n/${n}`, { text: `word number${n} ${'x'.repeat(200)}` }),
       );
       await documents.upsert({ ...FILM_NAMESPACE, documents: many });
-      const full = (await documents.info(FILM_NAMESPACE)).diskBytes;
+      const fullBytes = (await documents.info(FILM_NAMESPACE)).diskBytes;
       await documents.reset({ indexId: INDEX, namespace: 'films' });
       await documents.upsert({ ...FILM_NAMESPACE, documents: FILMS });
       const reopened = await reopen();
@@ -335,7 +340,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
       assert.deepEqual(await listIds(reopened), ['alien', 'brazil', 'contact', 'dune']);
       assert.deepEqual(await searchIds(reopened, 'deep space'), ['contact', 'alien']);
       const { diskBytes } = await reopened.info(FILM_NAMESPACE);
-      assert.ok(diskBytes < full / 8, `${diskBytes} of ${full} bytes are left`);
+      assert.ok(diskBytes < fullBytes / 8, `${diskBytes} of ${fullBytes} bytes are left`);
     }),
   );
 

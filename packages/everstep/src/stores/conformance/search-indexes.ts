@@ -18,12 +18,12 @@ const index = (indexId: string, accountId: string): SearchIndexRecord => ({
   tokenHashes: { readWrite: `rw ${indexId}`, readOnly: `ro ${indexId}` },
 });
 
-/** Opens a store with two users, and a team that the first one owns. */
-const withPeople = (open: OpenStore, work: Parameters<typeof withStore>[1]): (() => Promise<void>) =>
+/** Returns a test function that calls `body` with a store that has two users, and a team that the first one owns. */
+const withPeople = (open: OpenStore, body: Parameters<typeof withStore>[1]): (() => Promise<void>) =>
   withStore(open, async (store, underTest) => {
     await addUsers(store.accounts, 'ann', 'ben');
     await addTeam(store.accounts, 'kin', 'ann');
-    await work(store, underTest);
+    await body(store, underTest);
   });
 
 type Change = (store: Store, audit: AuditEntry) => Promise<unknown>;
@@ -62,11 +62,11 @@ export function searchIndexConformance(open: OpenStore): void {
       'only the changed values change',
       withPeople(open, async ({ searchIndexes }) => {
         await searchIndexes.create(index('idx_a', 'usr_ann'));
-        const [indexId, before] = ['idx_a', index('idx_a', 'usr_ann')];
+        const [indexId, indexesBefore] = ['idx_a', index('idx_a', 'usr_ann')];
         const tokenHashes = { readWrite: 'new rw', readOnly: 'new ro' };
-        assert.deepEqual(await searchIndexes.change({ indexId, change: { name: 'n' } }), { ...before, name: 'n' });
+        assert.deepEqual(await searchIndexes.change({ indexId, change: { name: 'n' } }), { ...indexesBefore, name: 'n' });
         assert.deepEqual(await searchIndexes.change({ indexId, change: { accountId: 'team_kin', tokenHashes } }), {
-          ...before,
+          ...indexesBefore,
           name: 'n',
           accountId: 'team_kin',
           tokenHashes,
@@ -78,15 +78,15 @@ export function searchIndexConformance(open: OpenStore): void {
     test(
       'hashes of derived tokens are stored for an index that has none',
       withPeople(open, async ({ searchIndexes }) => {
-        const { tokenHashes, ...derived } = index('idx_a', 'usr_ann');
+        const { tokenHashes, ...derivedIndex } = index('idx_a', 'usr_ann');
         const hashes = { readWrite: 'derived rw', readOnly: 'derived ro' };
-        await searchIndexes.create(derived);
-        assert.deepEqual(await searchIndexes.find(derived), derived);
+        await searchIndexes.create(derivedIndex);
+        assert.deepEqual(await searchIndexes.find(derivedIndex), derivedIndex);
         await searchIndexes.hashDerivedTokens({ indexId: 'idx_a', hashes });
-        assert.deepEqual((await searchIndexes.find(derived))?.tokenHashes, hashes);
+        assert.deepEqual((await searchIndexes.find(derivedIndex))?.tokenHashes, hashes);
         await searchIndexes.change({ indexId: 'idx_a', change: tokenHashes ? { tokenHashes } : {} });
         await searchIndexes.hashDerivedTokens({ indexId: 'idx_a', hashes });
-        assert.deepEqual((await searchIndexes.find(derived))?.tokenHashes, tokenHashes);
+        assert.deepEqual((await searchIndexes.find(derivedIndex))?.tokenHashes, tokenHashes);
       }),
     );
 
@@ -126,13 +126,13 @@ export function searchIndexConformance(open: OpenStore): void {
         withPeople(open, async (store, { reopen }) => {
           await store.searchIndexes.create(index('idx_a', 'usr_ann'), sampleAudit(0, ['acc']));
           const listAll = async ({ searchIndexes }: Store) => searchIndexes.list({ accountIds: ['usr_ann'] });
-          const before = await listAll(store);
+          const indexesBefore = await listAll(store);
           // An entry that cannot be written rolls back the change.
           await assert.rejects(change(store, sampleAudit(0, ['acc'])));
-          assert.deepEqual(await listAll(store), before);
+          assert.deepEqual(await listAll(store), indexesBefore);
           await change(store, sampleAudit(1, ['acc']));
           const reopened = await reopen();
-          assert.notDeepEqual(await listAll(reopened), before);
+          assert.notDeepEqual(await listAll(reopened), indexesBefore);
           const entries = await reopened.accounts.listAudit({ accountIds: ['acc'], after: null, limit: 9 });
           assert.deepEqual(
             entries.map(({ auditId }) => auditId),

@@ -30,7 +30,7 @@ import {
 const run = sampleRun(1);
 const runKey = run.key;
 
-const due = (store: Store): Promise<readonly DueTask[]> =>
+const dueTasks = (store: Store): Promise<readonly DueTask[]> =>
   store.dueTasks({ before: Number.MAX_SAFE_INTEGER, after: null, limit: 100 });
 
 async function tasksOf(store: Store, key = runKey): Promise<readonly Task[]> {
@@ -87,8 +87,8 @@ export function taskKindConformance(open: OpenStore): void {
       'a kind that replaces another in its slot leaves nothing of it behind',
       withStore(open, async (store) => {
         await apply(store, [creation(run)]);
-        const all = [...KINDS.map(([, task]) => ({ ...task, slot: 1 })), stepTask(1, T0), sleepTask(1, T0, T0)];
-        for (const task of [...all, ...all.reverse()]) {
+        const allTasks = [...KINDS.map(([, task]) => ({ ...task, slot: 1 })), stepTask(1, T0), sleepTask(1, T0, T0)];
+        for (const task of [...allTasks, ...allTasks.reverse()]) {
           await apply(store, putTasks(runKey, [task]));
           assert.deepEqual(await tasksOf(store), [task]);
         }
@@ -126,7 +126,7 @@ export function taskKindConformance(open: OpenStore): void {
           ]);
           await apply(store, [creation(owner), ...putTasks(owner.key, [...expected.keys()])]);
           assert.deepEqual(
-            await due(store),
+            await dueTasks(store),
             [...expected].map(([{ slot, kind }, destination]) => ({
               runKey: owner.key,
               slot,
@@ -150,7 +150,7 @@ export function taskKindConformance(open: OpenStore): void {
           await tasksOf(store),
           tasks.map((task) => ({ ...task, dueAt: null })),
         );
-        assert.deepEqual(await due(store), []);
+        assert.deepEqual(await dueTasks(store), []);
       }),
     );
   });
@@ -163,10 +163,10 @@ export function taskKindConformance(open: OpenStore): void {
       'counts neither as a step nor as a position to continue from',
       withStore(open, async (store) => {
         await apply(store, [creation(run), { kind: 'record-step', runKey, step: sampleStep(0) }, ...failureWrites]);
-        const ended = await store.loadRun({ runKey });
-        assert.deepEqual([ended?.known, ended?.journalLength, ended?.quietAt], [2, 1, 1]);
+        const endedRun = await store.loadRun({ runKey });
+        assert.deepEqual([endedRun?.known, endedRun?.journalLength, endedRun?.quietAt], [2, 1, 1]);
         await apply(store, [{ kind: 'delete-task', runKey, slot: CALLBACK_SLOT }]);
-        assert.deepEqual(await due(store), []);
+        assert.deepEqual(await dueTasks(store), []);
       }),
     );
 
@@ -179,11 +179,11 @@ export function taskKindConformance(open: OpenStore): void {
             ...(became ? [creation(sampleRun(2), { copyOf: runKey })] : []),
             { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: entry.dlqId, became },
           ]);
-          assert.deepEqual(await due(store), []);
+          assert.deepEqual(await dueTasks(store), []);
           assert.deepEqual(await tasksOf(store), [stepTask(1, null)]);
-          const open = { kind: 'task-open', runKey, slot: CALLBACK_SLOT, messageId: 'msg_callback' } as const;
-          const late = { kind: 'record-step', runKey, step: sampleStep(7) } as const;
-          assert.deepEqual(await store.commit([unit([late], [open])]), [{ kind: 'task-gone' }]);
+          const openGuard = { kind: 'task-open', runKey, slot: CALLBACK_SLOT, messageId: 'msg_callback' } as const;
+          const lateWrite = { kind: 'record-step', runKey, step: sampleStep(7) } as const;
+          assert.deepEqual(await store.commit([unit([lateWrite], [openGuard])]), [{ kind: 'task-gone' }]);
         }),
       );
     }
@@ -203,9 +203,9 @@ export function taskKindConformance(open: OpenStore): void {
     test(
       'of a run that is created with a failure function is known immediately',
       withStore(open, async (store) => {
-        const resumed = { ...run, failureFunction: true };
-        await apply(store, [creation(resumed, PAYLOAD)]);
-        assert.deepEqual(await store.loadRun({ runKey }), resumed);
+        const resumedRun = { ...run, failureFunction: true };
+        await apply(store, [creation(resumedRun, PAYLOAD)]);
+        assert.deepEqual(await store.loadRun({ runKey }), resumedRun);
       }),
     );
   });
@@ -213,17 +213,17 @@ export function taskKindConformance(open: OpenStore): void {
   describe('invocations', () => {
     const child = sampleRun(9);
     const invoker = { runKey, slot: 4 };
-    const end = { kind: 'wake-invoker', childRunKey: child.key, at: T0 + 50 } as const;
+    const childEnd = { kind: 'wake-invoker', childRunKey: child.key, at: T0 + 50 } as const;
 
     test(
       'the end of a run makes the task due that waits for it, and no other',
       withStore(open, async (store) => {
-        const others = [invokeTask(1, null, 'ANOTHER'), waitTask(2, null, ['a'])];
-        await apply(store, [creation(run), ...putTasks(runKey, [...others, invokeTask(4, null, child.key)])]);
+        const otherTasks = [invokeTask(1, null, 'ANOTHER'), waitTask(2, null, ['a'])];
+        await apply(store, [creation(run), ...putTasks(runKey, [...otherTasks, invokeTask(4, null, child.key)])]);
         assert.deepEqual(await store.invokerOf({ childRunKey: child.key }), invoker);
-        assert.deepEqual(await due(store), []);
-        await apply(store, [creation(child), end]);
-        assert.deepEqual(await tasksOf(store), [...others, invokeTask(4, T0 + 50, child.key)]);
+        assert.deepEqual(await dueTasks(store), []);
+        await apply(store, [creation(child), childEnd]);
+        assert.deepEqual(await tasksOf(store), [...otherTasks, invokeTask(4, T0 + 50, child.key)]);
         assert.equal(await store.nextDueAt({ after: 0 }), T0 + 50);
         assert.deepEqual(await store.invokerOf({ childRunKey: child.key }), invoker);
       }),
@@ -232,22 +232,22 @@ export function taskKindConformance(open: OpenStore): void {
     test(
       'a task that starts to wait for a run that has already ended is due, because no later end makes it due',
       withStore(open, async (store, underTest) => {
-        const [early, other] = [invokeTask(4, null, child.key), invokeTask(5, null, sampleRun(8).key)];
+        const [earlyTask, otherTask] = [invokeTask(4, null, child.key), invokeTask(5, null, sampleRun(8).key)];
         const ended = { kind: 'end-run', runKey: child.key, outcome: { status: 'canceled' }, completedAt: T0 + 49 } as const;
-        await apply(store, [creation(run), creation(child), creation(sampleRun(8)), ...putTasks(runKey, [early, other])]);
-        await apply(store, [ended, end]);
-        await apply(store, putTasks(runKey, [early, other]));
-        // The same holds in one batch with the end.
-        const [third, resumed] = [sampleRun(7), sampleRun(6)];
-        await apply(store, [creation(third), creation(resumed)]);
+        await apply(store, [creation(run), creation(child), creation(sampleRun(8)), ...putTasks(runKey, [earlyTask, otherTask])]);
+        await apply(store, [ended, childEnd]);
+        await apply(store, putTasks(runKey, [earlyTask, otherTask]));
+        // The same applies if the end and the task are in one batch.
+        const [third, resumedRun] = [sampleRun(7), sampleRun(6)];
+        await apply(store, [creation(third), creation(resumedRun)]);
         const task = invokeTask(1, null, third.key);
-        await apply(store, [{ ...ended, runKey: third.key }, ...putTasks(resumed.key, [task])]);
+        await apply(store, [{ ...ended, runKey: third.key }, ...putTasks(resumedRun.key, [task])]);
         for (const openStore of [async () => store, () => underTest.reopen()]) {
-          const opened = await openStore();
-          const loaded = await opened.loadRun({ runKey });
-          assert.deepEqual([...(loaded?.tasks.values() ?? [])], [{ ...early, dueAt: early.createdAt }, other]);
-          assert.equal((await opened.loadRun({ runKey: resumed.key }))?.tasks.get(1)?.dueAt, task.createdAt);
-          assert.equal(await opened.nextDueAt({ after: 0 }), early.createdAt);
+          const openedStore = await openStore();
+          const loaded = await openedStore.loadRun({ runKey });
+          assert.deepEqual([...(loaded?.tasks.values() ?? [])], [{ ...earlyTask, dueAt: earlyTask.createdAt }, otherTask]);
+          assert.equal((await openedStore.loadRun({ runKey: resumedRun.key }))?.tasks.get(1)?.dueAt, task.createdAt);
+          assert.equal(await openedStore.nextDueAt({ after: 0 }), earlyTask.createdAt);
         }
       }),
     );
@@ -256,8 +256,8 @@ export function taskKindConformance(open: OpenStore): void {
       'a run without a waiting invocation makes no task due',
       withStore(open, async (store) => {
         await apply(store, [creation(run), ...putTasks(runKey, [stepTask(1, null)])]);
-        await apply(store, [end]);
-        assert.deepEqual(await due(store), []);
+        await apply(store, [childEnd]);
+        assert.deepEqual(await dueTasks(store), []);
         assert.equal(await store.invokerOf({ childRunKey: child.key }), null);
       }),
     );
@@ -268,16 +268,16 @@ export function taskKindConformance(open: OpenStore): void {
         const task = invokeTask(4, null, child.key);
         await apply(store, [creation(child), creation(run), ...putTasks(runKey, [task])]);
         await apply(store, [{ kind: 'park-tasks', runKey }, ...failure(run)]);
-        await apply(store, [end]);
-        assert.deepEqual(await due(store), []);
+        await apply(store, [childEnd]);
+        assert.deepEqual(await dueTasks(store), []);
         assert.equal(await store.invokerOf({ childRunKey: child.key }), null);
-        const resumed = sampleRun(2);
-        await apply(store, [creation(resumed), ...putTasks(resumed.key, [task]), end]);
+        const resumedRun = sampleRun(2);
+        await apply(store, [creation(resumedRun), ...putTasks(resumedRun.key, [task]), childEnd]);
         assert.deepEqual(
-          (await due(store)).map(({ runKey, slot, dueAt }) => [runKey, slot, dueAt]),
-          [[resumed.key, 4, T0 + 50]],
+          (await dueTasks(store)).map(({ runKey, slot, dueAt }) => [runKey, slot, dueAt]),
+          [[resumedRun.key, 4, T0 + 50]],
         );
-        assert.deepEqual(await store.invokerOf({ childRunKey: child.key }), { runKey: resumed.key, slot: 4 });
+        assert.deepEqual(await store.invokerOf({ childRunKey: child.key }), { runKey: resumedRun.key, slot: 4 });
       }),
     );
 
@@ -296,7 +296,7 @@ export function taskKindConformance(open: OpenStore): void {
               depth: 1,
             },
           });
-        const [late, early, foreign] = [invokedRun(2, 7), invokedRun(3, 5), invokedRun(4, 5, sampleRun(5))];
+        const [lateRun, earlyRun, foreignRun] = [invokedRun(2, 7), invokedRun(3, 5), invokedRun(4, 5, sampleRun(5))];
         const resume = {
           kind: 'resume',
           runKey,
@@ -307,15 +307,15 @@ export function taskKindConformance(open: OpenStore): void {
         await apply(store, [
           creation(run),
           creation(sampleRun(6, { origin: resume })),
-          ...[late, early, foreign].map((c) => creation(c)),
+          ...[lateRun, earlyRun, foreignRun].map((invoked) => creation(invoked)),
         ]);
-        await apply(store, [{ kind: 'end-run', runKey: late.key, outcome: { status: 'canceled' }, completedAt: T0 }]);
+        await apply(store, [{ kind: 'end-run', runKey: lateRun.key, outcome: { status: 'canceled' }, completedAt: T0 }]);
         const reference = ({ key, workflowRunId, createdAt }: Run) => ({ runKey: key, workflowRunId, createdAt });
         assert.deepEqual((await wholeHistory(store, { runKey }))?.invoked, [
-          { ...reference(early), stepId: 5, status: 'active' },
-          { ...reference(late), stepId: 7, status: 'canceled' },
+          { ...reference(earlyRun), stepId: 5, status: 'active' },
+          { ...reference(lateRun), stepId: 7, status: 'canceled' },
         ]);
-        assert.deepEqual((await wholeHistory(store, { runKey: early.key }))?.invoked, []);
+        assert.deepEqual((await wholeHistory(store, { runKey: earlyRun.key }))?.invoked, []);
       }),
     );
   });

@@ -6,7 +6,7 @@ import { apply, creation, INSTANCE, OTHER_INSTANCE, sampleRun, T0, unit } from '
 
 const WINDOW_MS = 1000;
 
-/** A trigger with a deduplication id at `now`. */
+/** Returns the unit of a trigger with a deduplication id at `now`. */
 function trigger(n: number, deduplicationId: string, now: number, instanceId = INSTANCE): CommitUnit {
   const run = sampleRun(n, { instanceId });
   return unit(

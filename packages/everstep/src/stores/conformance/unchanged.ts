@@ -6,24 +6,24 @@ import type { CommitResult, Store, StoreGuard, StoreWrite } from '../../ports/st
 import { type OpenStore, withStore } from './harness.js';
 import { apply, INSTANCE, OTHER_INSTANCE, PAYLOAD, SETTINGS, T0, unit } from './samples.js';
 
-export const sampleQueue = (more: Partial<Queue> = {}): Queue => ({
+export const sampleQueue = (overrides: Partial<Queue> = {}): Queue => ({
   name: 'q',
   parallelism: 2,
   paused: false,
   createdAt: T0,
   updatedAt: T0,
-  ...more,
+  ...overrides,
 });
 
-export const sampleGroup = (urls: readonly string[], more: Partial<UrlGroup> = {}): UrlGroup => ({
+export const sampleGroup = (urls: readonly string[], overrides: Partial<UrlGroup> = {}): UrlGroup => ({
   name: 'g',
   endpoints: urls.map((url) => ({ name: null, url })),
   createdAt: T0,
   updatedAt: T0,
-  ...more,
+  ...overrides,
 });
 
-export const guardedSchedule = (scheduleId: string, more: Partial<Schedule> = {}): Schedule => ({
+export const guardedSchedule = (scheduleId: string, overrides: Partial<Schedule> = {}): Schedule => ({
   scheduleId,
   instanceId: INSTANCE,
   dialect: 'native',
@@ -39,7 +39,7 @@ export const guardedSchedule = (scheduleId: string, more: Partial<Schedule> = {}
   nextAt: T0 + 300_000,
   lastFiredAt: null,
   lastRunId: null,
-  ...more,
+  ...overrides,
 });
 
 interface ObjectKind<Value> {
@@ -115,9 +115,9 @@ function testObjectKind<Value>(open: OpenStore, { objectName, guard, put, remove
         assert.deepEqual(await write(other, first), CHANGED, JSON.stringify(other));
         assert.deepEqual(await write(first, other), APPLIED);
         assert.deepEqual(await write(first, other), CHANGED, JSON.stringify(other));
-        const read = await find(store);
-        assert.deepEqual(read, other);
-        assert.deepEqual(await write(read, first), APPLIED);
+        const storedValue = await find(store);
+        assert.deepEqual(storedValue, other);
+        assert.deepEqual(await write(storedValue, first), APPLIED);
       }
       assert.deepEqual(await store.commit([unit([remove], [guard(null)])]), CHANGED);
       assert.deepEqual(await store.commit([unit([remove], [guard(first)])]), APPLIED);
@@ -154,8 +154,8 @@ export function unchangedConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         const registration = unit([{ kind: 'register-queue', instanceId: INSTANCE, name: 'q', at: T0 }]);
         const put = (was: Queue | null) => unit([queues.put(sampleQueue())], [queues.guard(was)]);
-        const registered = sampleQueue({ parallelism: 1 });
-        assert.deepEqual(await store.commit([registration, put(null), put(registered)]), [...APPLIED, ...CHANGED, ...APPLIED]);
+        const registeredQueue = sampleQueue({ parallelism: 1 });
+        assert.deepEqual(await store.commit([registration, put(null), put(registeredQueue)]), [...APPLIED, ...CHANGED, ...APPLIED]);
         assert.deepEqual(await store.commit([registration, put(sampleQueue())]), [...APPLIED, ...APPLIED]);
       }),
     );

@@ -12,7 +12,7 @@ const decide = (version: number, next: number, ...writes: readonly StoreWrite[])
   unit(writes, [{ kind: 'run-active', runKey, version, next }]);
 const decideOn = (version: number, ...writes: readonly StoreWrite[]): CommitUnit => decide(version, version + 1, ...writes);
 const versionOf = async (store: Store) => (await store.loadRun({ runKey }))?.version;
-const kinds = (results: readonly CommitResult[]) => results.map(({ kind }) => kind);
+const kindsOf = (results: readonly CommitResult[]) => results.map(({ kind }) => kind);
 const recordedIndexes = async (store: Store) => (await store.loadJournal({ runKey, from: 0 })).map(({ index }) => index);
 
 export function versionConformance(open: OpenStore): void {
@@ -22,11 +22,11 @@ export function versionConformance(open: OpenStore): void {
       withStore(open, async (store, { hasVersions }) => {
         await apply(store, [creation(run), ...putTasks(runKey, [advanceTask(T0)])]);
         assert.equal(await versionOf(store), 0);
-        assert.deepEqual(kinds(await store.commit([decideOn(0, record(0))])), ['applied']);
+        assert.deepEqual(kindsOf(await store.commit([decideOn(0, record(0))])), ['applied']);
         assert.equal(await versionOf(store), hasVersions ? 1 : 0);
         const otherRun = sampleRun(2);
         const lateUnit = decideOn(0, record(1), creation(otherRun));
-        assert.deepEqual(kinds(await store.commit([lateUnit])), [hasVersions ? 'run-moved' : 'applied']);
+        assert.deepEqual(kindsOf(await store.commit([lateUnit])), [hasVersions ? 'run-moved' : 'applied']);
         assert.deepEqual(await recordedIndexes(store), hasVersions ? [0] : [0, 1]);
         assert.equal((await store.findRun({ runKey: otherRun.key }))?.key, hasVersions ? undefined : otherRun.key);
       }),
@@ -37,10 +37,10 @@ export function versionConformance(open: OpenStore): void {
       withStore(open, async (store, underTest) => {
         await apply(store, [creation(run), ...putTasks(runKey, [advanceTask(T0)])]);
         const units = [0, 1, 2].map((n) => decideOn(n, record(n)));
-        assert.deepEqual(kinds(await store.commit(units)), ['applied', 'applied', 'applied']);
-        const opened = await underTest.reopen();
-        assert.equal(await versionOf(opened), underTest.hasVersions ? 3 : 0);
-        assert.deepEqual(kinds(await opened.commit([decideOn(3, record(3))])), ['applied']);
+        assert.deepEqual(kindsOf(await store.commit(units)), ['applied', 'applied', 'applied']);
+        const reopenedStore = await underTest.reopen();
+        assert.equal(await versionOf(reopenedStore), underTest.hasVersions ? 3 : 0);
+        assert.deepEqual(kindsOf(await reopenedStore.commit([decideOn(3, record(3))])), ['applied']);
       }),
     );
 
@@ -51,7 +51,7 @@ export function versionConformance(open: OpenStore): void {
         const nextUnit = decideOn(0, { kind: 'put-task', runKey, task: advanceTask(T0 + 9) });
         const results = await store.commit([decideOn(7, record(0)), nextUnit, nextUnit]);
         const [firstKind, secondKind] = hasVersions ? ['run-moved', 'run-moved'] : ['applied', 'applied'];
-        assert.deepEqual(kinds(results), [firstKind, 'applied', secondKind]);
+        assert.deepEqual(kindsOf(results), [firstKind, 'applied', secondKind]);
         assert.equal(await versionOf(store), hasVersions ? 1 : 0);
       }),
     );
@@ -60,10 +60,10 @@ export function versionConformance(open: OpenStore): void {
       'what follows from a rejected unit is rejected too, in the same batch and later',
       withStore(open, async (store, { hasVersions }) => {
         await apply(store, [creation(run)]);
-        assert.deepEqual(kinds(await store.commit([decide(0, 11, record(0))])), ['applied']);
+        assert.deepEqual(kindsOf(await store.commit([decide(0, 11, record(0))])), ['applied']);
         const result = hasVersions ? 'run-moved' : 'applied';
-        assert.deepEqual(kinds(await store.commit([decide(0, 12, record(1)), decide(12, 21, record(2))])), [result, result]);
-        assert.deepEqual(kinds(await store.commit([decide(21, 31, record(3))])), [result]);
+        assert.deepEqual(kindsOf(await store.commit([decide(0, 12, record(1)), decide(12, 21, record(2))])), [result, result]);
+        assert.deepEqual(kindsOf(await store.commit([decide(21, 31, record(3))])), [result]);
         assert.equal(await versionOf(store), hasVersions ? 11 : 0);
       }),
     );
@@ -72,8 +72,8 @@ export function versionConformance(open: OpenStore): void {
       'a unit that only requires a version does not advance it',
       withStore(open, async (store, { hasVersions }) => {
         await apply(store, [creation(run)]);
-        const guardOnly = unit([], [{ kind: 'run-active', runKey, version: 0 }]);
-        assert.deepEqual(kinds(await store.commit([guardOnly, decide(0, 11, record(0)), guardOnly])), [
+        const guardUnit = unit([], [{ kind: 'run-active', runKey, version: 0 }]);
+        assert.deepEqual(kindsOf(await store.commit([guardUnit, decide(0, 11, record(0)), guardUnit])), [
           'applied',
           'applied',
           hasVersions ? 'run-moved' : 'applied',
@@ -97,9 +97,9 @@ export function versionConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         await apply(store, [creation(run)]);
         const end: StoreWrite = { kind: 'end-run', runKey, outcome: { status: 'succeeded', result: null }, completedAt: T0 };
-        assert.deepEqual(kinds(await store.commit([decideOn(0, end), decideOn(1, record(0))])), ['applied', 'run-not-active']);
+        assert.deepEqual(kindsOf(await store.commit([decideOn(0, end), decideOn(1, record(0))])), ['applied', 'run-not-active']);
         for (const version of [0, 1]) {
-          assert.deepEqual(kinds(await store.commit([decideOn(version, record(0))])), ['run-not-active']);
+          assert.deepEqual(kindsOf(await store.commit([decideOn(version, record(0))])), ['run-not-active']);
         }
         assert.equal((await store.loadRun({ runKey }))?.status, 'succeeded');
       }),

@@ -37,7 +37,7 @@ export { StoreOpenError } from './connection/connection.js';
 export type { CopyRequest } from './storage/online-copy.js';
 
 export interface SqliteStoreOptions extends ConnectionOptions {
-  /** Path of the file, which is created if it does not exist. Its directory must exist. `:memory:` keeps nothing. */
+  /** Path of the file, which is created if it does not exist. Its directory must exist. `:memory:` writes nothing to the disk. */
   readonly file: string;
   /**
    * Called once if the disk failed to store commits. Nothing is acknowledged from then on, but reads may return data that is not
@@ -76,7 +76,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   const reader = new RunReader(parts, events);
   const runs = new RunListing(parts, reader);
   const histories = new HistoryReader(parts, reader, events);
-  const [relatives, deadLetters] = [new RelatedRuns(parts), new DeadLetterListing(parts, reader)];
+  const [relatedRuns, deadLetters] = [new RelatedRuns(parts), new DeadLetterListing(parts, reader)];
   return {
     commit: async (units) => {
       const results = batches.commit(units);
@@ -90,10 +90,10 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     loadResult: async ({ runKey }) => reader.result(runKey),
     loadJournal: async ({ runKey, from, maxBytes }) => reader.loadJournal(runKey, from, maxBytes),
     dueTasks: async (query) => {
-      const due = reader.dueTasks(query);
+      const tasks = reader.dueTasks(query);
       // The server acts on tasks, so the returned tasks must be on the disk.
-      if (due.length > 0) await connection.waitUntilDurable();
-      return due;
+      if (tasks.length > 0) await connection.waitUntilDurable();
+      return tasks;
     },
     dueInstances: async ({ from, before }) => reader.dueInstances(from, before),
     nextDueAt: async ({ after }) => reader.nextDueAt(after),
@@ -116,7 +116,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     findDeadLetter: async ({ instanceId, dlqId }) => deadLetters.find(instanceId, dlqId),
     loadDeadLetterBodies: async ({ instanceId, dlqIds }) => deadLetters.bodies(instanceId, dlqIds),
     listWaiters: async (query) => events.waiters(query),
-    descendantsOf: async ({ runKey, limit }) => relatives.descendantsOf(runKey, limit),
+    descendantsOf: async ({ runKey, limit }) => relatedRuns.descendantsOf(runKey, limit),
     retriesBeforeFailure: async ({ runKey, at }) => reader.retriesBeforeFailure(runKey, at),
     invokerOf: async ({ childRunKey }) => reader.invokerOf(childRunKey),
     hasWebhook: async ({ runKey, eventId }) => events.hasWebhook(runKey, eventId),

@@ -15,10 +15,10 @@ import {
   sampleUser,
 } from './account-samples.js';
 
-const ids = (entries: readonly AuditEntry[]): readonly string[] => entries.map(({ auditId }) => auditId);
+const auditIdsOf = (entries: readonly AuditEntry[]): readonly string[] => entries.map(({ auditId }) => auditId);
 const listNewest = (accounts: AccountStore) => accounts.listAudit({ accountIds: ['acc'], after: null, limit: 100 });
 
-/** Every change with an audit log entry, made on the accounts that `prepare` created, with its expected outcome. */
+/** Every change with an audit log entry, applied to the accounts that `prepare` created, with its expected result. */
 const CHANGES: readonly (readonly [
   name: string,
   change: (accounts: AccountStore, audit: AuditEntry) => Promise<unknown>,
@@ -71,7 +71,8 @@ const CHANGES: readonly (readonly [
   ],
 ];
 
-const REFUSALS: readonly (readonly [
+/** Changes that the store rejects, with their expected results. */
+const REJECTED_CHANGES: readonly (readonly [
   name: string,
   change: (accounts: AccountStore, audit: AuditEntry) => Promise<unknown>,
   outcome: unknown,
@@ -150,7 +151,7 @@ export function auditConformance(open: OpenStore): void {
       withStore(open, async ({ accounts }) => {
         for (let n = 0; n < 9; n++) await accounts.addAudit(sampleAudit(n, [n % 3 === 0 ? 'one' : 'two'], { at: T0 }));
         const page = async (after: string | null) =>
-          ids(await accounts.listAudit({ accountIds: ['one', 'two'], after, limit: 4 }));
+          auditIdsOf(await accounts.listAudit({ accountIds: ['one', 'two'], after, limit: 4 }));
         assert.deepEqual(await page(null), ['aud_8', 'aud_7', 'aud_6', 'aud_5']);
         await accounts.addAudit(sampleAudit(9, ['one']));
         assert.deepEqual(await page('aud_5'), ['aud_4', 'aud_3', 'aud_2', 'aud_1']);
@@ -175,26 +176,26 @@ export function auditConformance(open: OpenStore): void {
         withStore(open, async (store, underTest) => {
           await prepare(store.accounts);
           await store.accounts.addAudit(sampleAudit(0, ['acc']));
-          const before = await stateOf(store.accounts);
+          const stateBefore = await stateOf(store.accounts);
           // An entry that cannot be written rolls back the change.
           await assert.rejects(change(store.accounts, sampleAudit(0, ['acc'])));
-          assert.deepEqual(await stateOf(store.accounts), before);
+          assert.deepEqual(await stateOf(store.accounts), stateBefore);
           assert.deepEqual(await change(store.accounts, sampleAudit(1, ['acc'])), outcome);
           const { accounts } = await underTest.reopen();
-          assert.notDeepEqual(await stateOf(accounts), before);
-          assert.deepEqual(ids(await listNewest(accounts)), ['aud_1', 'aud_0']);
+          assert.notDeepEqual(await stateOf(accounts), stateBefore);
+          assert.deepEqual(auditIdsOf(await listNewest(accounts)), ['aud_1', 'aud_0']);
         }),
       );
     }
 
-    for (const [name, change, outcome] of REFUSALS) {
+    for (const [name, change, outcome] of REJECTED_CHANGES) {
       test(
         `records nothing for ${name}, because nothing changed`,
         withStore(open, async ({ accounts }) => {
           await prepare(accounts);
-          const before = await stateOf(accounts);
+          const stateBefore = await stateOf(accounts);
           assert.deepEqual(await change(accounts, sampleAudit(1, ['acc'])), outcome);
-          assert.deepEqual(await stateOf(accounts), before);
+          assert.deepEqual(await stateOf(accounts), stateBefore);
           assert.deepEqual(await listNewest(accounts), []);
         }),
       );

@@ -25,13 +25,13 @@ export function signInConformance(open: OpenStore): void {
         assert.equal(await accounts.createUserOfIdentity({ identity: identity('2'), user: { ...ben, email: ann.email } }), false);
         assert.equal(await accounts.createUserOfIdentity({ identity: identity('2'), user: ben, audit }), true);
         assert.equal(await accounts.linkIdentity({ identity: identity('2'), userId: ann.userId, at: T0 }), false);
-        const reopened = (await underTest.reopen()).accounts;
-        assert.deepEqual(await reopened.findByIdentity(identity('1')), ann);
-        assert.deepEqual(await reopened.findByIdentity(identity('2')), ben);
-        assert.equal(await reopened.findByIdentity(identity('1', 'https://other.example')), null);
-        assert.equal((await reopened.listAudit({ accountIds: [ben.userId], after: null, limit: 9 })).length, 1);
-        await reopened.deleteUser({ userId: ben.userId, successorId: null });
-        assert.equal(await reopened.findByIdentity(identity('2')), null);
+        const reopenedAccounts = (await underTest.reopen()).accounts;
+        assert.deepEqual(await reopenedAccounts.findByIdentity(identity('1')), ann);
+        assert.deepEqual(await reopenedAccounts.findByIdentity(identity('2')), ben);
+        assert.equal(await reopenedAccounts.findByIdentity(identity('1', 'https://other.example')), null);
+        assert.equal((await reopenedAccounts.listAudit({ accountIds: [ben.userId], after: null, limit: 9 })).length, 1);
+        await reopenedAccounts.deleteUser({ userId: ben.userId, successorId: null });
+        assert.equal(await reopenedAccounts.findByIdentity(identity('2')), null);
       }),
     );
 
@@ -54,26 +54,26 @@ export function signInConformance(open: OpenStore): void {
       'give their user one API key, once and until they expire; a new link replaces the previous one',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann');
-        const put = (secretHash: string, userId = 'usr_ann') =>
+        const putLink = (secretHash: string, userId = 'usr_ann') =>
           accounts.putRecoveryLink({ userId, secretHash, createdAt: T0, expiresAt: T0 + 100 });
-        const take = (secretHash: string, at: number, n: number) =>
+        const useLink = (secretHash: string, at: number, n: number) =>
           accounts.useRecoveryLink({
             secretHash,
             at,
             apiKey: sampleApiKey('ann', { apiKeyId: `key_${n}`, keyHash: `hash ${n}` }),
           });
-        assert.equal(await put('x', 'usr_none'), false);
-        assert.equal(await put('first'), true);
-        assert.equal(await put('second'), true);
+        assert.equal(await putLink('x', 'usr_none'), false);
+        assert.equal(await putLink('first'), true);
+        assert.equal(await putLink('second'), true);
         assert.equal(await accounts.findRecovery({ secretHash: 'first', at: T0 }), null);
         assert.equal((await accounts.findRecovery({ secretHash: 'second', at: T0 }))?.userId, 'usr_ann');
-        assert.equal(await take('first', T0, 1), false);
-        assert.equal(await take('second', T0 + 100, 2), false);
+        assert.equal(await useLink('first', T0, 1), false);
+        assert.equal(await useLink('second', T0 + 100, 2), false);
         await accounts.setUserDisabled({ userId: 'usr_ann', at: T0 });
-        assert.equal(await take('second', T0 + 99, 3), false);
+        assert.equal(await useLink('second', T0 + 99, 3), false);
         await accounts.setUserDisabled({ userId: 'usr_ann', at: null });
-        assert.equal(await take('second', T0 + 99, 4), true);
-        assert.equal(await take('second', T0 + 99, 5), false);
+        assert.equal(await useLink('second', T0 + 99, 4), true);
+        assert.equal(await useLink('second', T0 + 99, 5), false);
         const keys = await accounts.listApiKeys({ userId: 'usr_ann' });
         assert.deepEqual(
           keys.map(({ apiKeyId }) => apiKeyId),

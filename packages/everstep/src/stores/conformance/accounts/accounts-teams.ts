@@ -88,12 +88,12 @@ export function teamConformance(open: OpenStore): void {
         await addTeam(accounts, 'kin', 'ann');
         await addTeam(accounts, 'other', 'ann');
         await accounts.createInstance(sampleInstance('qi_a', { accountId: 'team_kin' }));
-        const deletion = () => accounts.deleteTeam({ teamId: 'team_kin' });
-        assert.equal(await deletion(), 'owns-something');
+        const deleteTeam = () => accounts.deleteTeam({ teamId: 'team_kin' });
+        assert.equal(await deleteTeam(), 'owns-something');
         assert.deepEqual(await accounts.findTeam({ teamId: 'team_kin' }), sampleTeam('kin'));
         await accounts.changeInstance({ instanceId: 'qi_a', change: { accountId: 'usr_ann' } });
-        assert.equal(await deletion(), 'deleted');
-        assert.equal(await deletion(), 'not-found');
+        assert.equal(await deleteTeam(), 'deleted');
+        assert.equal(await deleteTeam(), 'not-found');
         assert.equal(await accounts.findTeam({ teamId: 'team_kin' }), null);
         assert.deepEqual(await accounts.listMembers({ teamId: 'team_kin' }), []);
         assert.deepEqual(await accounts.listTeams({ userId: 'usr_ann' }), [{ ...sampleTeam('other'), role: 'owner' }]);

@@ -50,11 +50,11 @@ export function usageConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         const newYear = Date.UTC(2027, 0);
         await apply(store, [count(1, DECEMBER - 1), count(2, DECEMBER), count(4, newYear - 1), count(8, newYear)]);
-        const from = (fromMonth: string) => store.accounts.usage({ instanceId: INSTANCE, fromMonth });
+        const usageFrom = (fromMonth: string) => store.accounts.usage({ instanceId: INSTANCE, fromMonth });
         const months = [usageRecord(8, '2027-01'), usageRecord(6, '2026-12'), usageRecord(1, '2026-11')];
-        assert.deepEqual(await from('2026-11'), months);
-        assert.deepEqual(await from('2026-12'), months.slice(0, 2));
-        assert.deepEqual(await from('2027-02'), []);
+        assert.deepEqual(await usageFrom('2026-11'), months);
+        assert.deepEqual(await usageFrom('2026-12'), months.slice(0, 2));
+        assert.deepEqual(await usageFrom('2027-02'), []);
       }),
     );
 
@@ -133,23 +133,23 @@ export function usageConformance(open: OpenStore): void {
     test(
       'keeps the price that the instance had when it was counted, for each month and owner',
       withStore(open, async (store, underTest) => {
-        const price = (accounts: AccountStore, change: InstanceChange) =>
-          accounts.changeInstance({ instanceId: INSTANCE, change });
+        const change = (accounts: AccountStore, instanceChange: InstanceChange) =>
+          accounts.changeInstance({ instanceId: INSTANCE, change: instanceChange });
         await addUsers(store.accounts, 'ann', 'ben');
         const instance = sampleInstance(INSTANCE, { accountId: 'usr_ann', price: 0.1 });
         await store.accounts.createInstance(instance);
         assert.deepEqual(await store.accounts.findInstance({ instanceId: INSTANCE }), instance);
         await apply(store, [count(1)]);
-        await price(store.accounts, { price: 2.5 });
+        await change(store.accounts, { price: 2.5 });
         await apply(store, [count(10), count(20, DECEMBER)]);
-        await price(store.accounts, { name: 'another' });
+        await change(store.accounts, { name: 'another' });
         await store.commit([unit([count(100)]), unit([count(200, DECEMBER)])]);
         const reopened = await underTest.reopen();
-        await price(reopened.accounts, { accountId: 'usr_ben', price: 0 });
+        await change(reopened.accounts, { accountId: 'usr_ben', price: 0 });
         await apply(reopened, [count(1_000)]);
-        await price(reopened.accounts, { price: 0.1 });
+        await change(reopened.accounts, { price: 0.1 });
         await apply(reopened, [count(2_000), count(7, NOVEMBER, OTHER_INSTANCE)]);
-        await price(reopened.accounts, { accountId: 'usr_ann' });
+        await change(reopened.accounts, { accountId: 'usr_ann' });
         await apply(reopened, [count(4)]);
         const usage = await reopened.accounts.usage({ instanceId: INSTANCE, fromMonth: '2026-11' });
         assert.deepEqual(usage.map(({ month }) => month).slice(0, 2), ['2026-12', '2026-11']);
@@ -167,7 +167,7 @@ export function usageConformance(open: OpenStore): void {
     );
 
     test(
-      'that was counted before there was a price permanently gets the first price',
+      'that was counted before the instance had a price permanently gets the first price',
       withStore(open, async (store, underTest) => {
         await addUsers(store.accounts, 'ann');
         await apply(store, [count(1), count(7, NOVEMBER, OTHER_INSTANCE)]);

@@ -29,13 +29,13 @@ export function userConformance(open: OpenStore): void {
     test(
       'are listed in pages in the order of creation, with their properties',
       withStore(open, async (store, underTest) => {
-        const [zoe, disabled] = [operator('zoe'), { ...sampleUser('ben'), disabledAt: T0 + 1 }];
+        const [zoe, disabledUser] = [operator('zoe'), { ...sampleUser('ben'), disabledAt: T0 + 1 }];
         await store.accounts.createUser({ user: zoe, apiKey: sampleApiKey('zoe') });
         await addUsers(store.accounts, 'ann');
-        await store.accounts.createUser({ user: disabled, apiKey: sampleApiKey('ben') });
+        await store.accounts.createUser({ user: disabledUser, apiKey: sampleApiKey('ben') });
         const { accounts } = await underTest.reopen();
         assert.deepEqual(await accounts.pageOfUsers({ after: null, limit: 2 }), [zoe, sampleUser('ann')]);
-        assert.deepEqual(await accounts.pageOfUsers({ after: 'usr_ann', limit: 2 }), [disabled]);
+        assert.deepEqual(await accounts.pageOfUsers({ after: 'usr_ann', limit: 2 }), [disabledUser]);
         assert.deepEqual(await accounts.pageOfUsers({ after: 'usr_none', limit: 2 }), []);
       }),
     );

@@ -43,15 +43,15 @@ export function auditChainConformance(open: OpenStore): void {
         const chain = await readChain(audit);
         assert.deepEqual(idsOf(chain), ['aud_1', 'aud_2', 'aud_3', 'aud_4', 'aud_5']);
         assert.deepEqual([chain[1]?.entry.request, chain[2]?.entry.request], [REQUEST, undefined]);
-        let previous = GENESIS;
+        let previousHash = GENESIS;
         for (const { entry, hash } of chain) {
-          assert.equal(hash, hashOf(previous, entry));
-          previous = hash;
+          assert.equal(hash, hashOf(previousHash, entry));
+          previousHash = hash;
         }
-        const last = chain.at(-1);
-        assert.deepEqual(await audit.head(), { seq: last?.seq, hash: last?.hash });
-        const [newest, ...others] = await accounts.listAudit({ accountIds: null, after: null, limit: 9 });
-        assert.deepEqual([newest?.auditId, others.length], ['aud_5', 4], 'all accounts');
+        const lastEntry = chain.at(-1);
+        assert.deepEqual(await audit.head(), { seq: lastEntry?.seq, hash: lastEntry?.hash });
+        const [newestEntry, ...otherEntries] = await accounts.listAudit({ accountIds: null, after: null, limit: 9 });
+        assert.deepEqual([newestEntry?.auditId, otherEntries.length], ['aud_5', 4], 'all accounts');
         const olderEntries = await accounts.listAudit({ accountIds: null, after: 'aud_3', limit: 9 });
         assert.deepEqual(idsOf(olderEntries.map((entry) => ({ entry }))), ['aud_2', 'aud_1']);
       }),
@@ -77,24 +77,24 @@ export function auditChainConformance(open: OpenStore): void {
     );
 
     test(
-      'can drop its oldest entries, and continues from its anchor',
+      'can lose its oldest entries, and continues from its anchor',
       withStore(open, async (store, underTest) => {
         await addSealed(store, 1, 6);
-        const before = await readChain(store.audit);
+        const oldChain = await readChain(store.audit);
         assert.equal(await store.audit.removeBefore({ before: T0 + 1_000, limit: 9 }), 0, 'none is that old');
         assert.equal(await store.audit.removeBefore({ before: T0 + 5_000, limit: 3 }), 3);
         assert.equal(await store.audit.removeBefore({ before: T0 + 5_000, limit: 3 }), 1);
         assert.equal(await store.audit.removeBefore({ before: T0 + 5_000, limit: 3 }), 0);
         const reopened = await underTest.reopen();
         const { audit, accounts } = reopened;
-        assert.deepEqual(await audit.anchor(), { seq: before[3]?.seq, hash: before[3]?.hash });
-        assert.deepEqual(await readChain(audit), before.slice(4));
+        assert.deepEqual(await audit.anchor(), { seq: oldChain[3]?.seq, hash: oldChain[3]?.hash });
+        assert.deepEqual(await readChain(audit), oldChain.slice(4));
         const read = (accountId: string) => accounts.listAudit({ accountIds: [accountId], after: null, limit: 9 });
         assert.deepEqual([(await read('acc')).length, (await read('acc_3')).length, (await read('acc_6')).length], [2, 0, 1]);
         assert.equal(await audit.removeBefore({ before: T0 + 9_000, limit: 9 }), 2, 'all of it');
         await addSealed(reopened, 7, 7);
         const [seventh] = await readChain(audit);
-        assert.equal(seventh?.hash, hashOf(before[5]?.hash ?? '', sampleAudit(7, ['acc', 'acc', 'acc_7'], { at: T0 + 7_000 })));
+        assert.equal(seventh?.hash, hashOf(oldChain[5]?.hash ?? '', sampleAudit(7, ['acc', 'acc', 'acc_7'], { at: T0 + 7_000 })));
       }),
     );
 

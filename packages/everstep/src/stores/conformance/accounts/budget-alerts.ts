@@ -21,8 +21,8 @@ const alert = (percent: number, overrides: Partial<PendingBudgetAlert> = {}): Pe
 
 const dueAlerts = (accounts: AccountStore, before = T0) => accounts.dueBudgetAlerts({ before, limit: 10 });
 
-const note = (accounts: AccountStore, pendingAlert: PendingBudgetAlert, lesser: readonly number[] = []) =>
-  accounts.createBudgetAlert({ alert: pendingAlert, lesser, ...BUDGET_SETTINGS });
+const note = (accounts: AccountStore, pendingAlert: PendingBudgetAlert, lowerPercents: readonly number[] = []) =>
+  accounts.createBudgetAlert({ alert: pendingAlert, lesser: lowerPercents, ...BUDGET_SETTINGS });
 
 /** Runs `body` on a store with two instances that have a budget. */
 function withBudgets(open: OpenStore, body: (store: Store, underTest: StoreUnderTest) => Promise<void>) {

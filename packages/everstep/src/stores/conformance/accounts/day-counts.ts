@@ -30,14 +30,14 @@ export function dayCountConformance(open: OpenStore): void {
     test(
       'are summed for each instance, day and kind, in units and separately, and are kept after a restart',
       withStore(open, async (store, underTest) => {
-        const refusal = { what: 'budget-exceeded', at: NOON + 5 } as const;
+        const rejection = { what: 'budget-exceeded', at: NOON + 5 } as const;
         await store.commit([
           unit([count(2), count(3), count(7, { instanceId: OTHER_INSTANCE })]),
-          unit([count(5), count(1, refusal)]),
+          unit([count(5), count(1, rejection)]),
         ]);
         const unknownLogin = { instanceId: '', what: 'unknown-login' } as const;
         await store.accounts.countOfDay([count(1, unknownLogin), count(2, unknownLogin)]);
-        await store.accounts.countOfDay([count(10), count(4, { ...refusal, at: NOON + 1 }), count(1, { at: NOON + DAY_MS })]);
+        await store.accounts.countOfDay([count(10), count(4, { ...rejection, at: NOON + 1 }), count(1, { at: NOON + DAY_MS })]);
         const { accounts, commit } = await underTest.reopen();
         await commit([unit([count(100)])]);
         assert.deepEqual(await accounts.countsByDay({ instanceId: INSTANCE, fromDay: TODAY }), [

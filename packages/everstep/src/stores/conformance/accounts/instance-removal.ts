@@ -35,31 +35,33 @@ const schedule = (instanceId: string): Schedule => ({
   ...{ paused: false, createdAt: T0, nextAt: T0 + 5, lastFiredAt: null, lastRunId: null },
 });
 
-/** Adds one of everything: an active run that waits, one that ended, one that failed, and data beside runs. */
-async function fill(store: Store, instanceId: string, first: number): Promise<void> {
-  const [active, ended, failed] = [0, 1, 2].map((n) => sampleRun(first + n, { instanceId, settings: { labels: ['red'] } }));
-  if (!active || !ended || !failed) throw new Error('expected three runs');
+/** Adds one record of each kind: an active run that waits, a canceled run, a failed run, and records other than runs. */
+async function fill(store: Store, instanceId: string, firstNumber: number): Promise<void> {
+  const [activeRun, endedRun, failedRun] = [0, 1, 2].map((n) =>
+    sampleRun(firstNumber + n, { instanceId, settings: { labels: ['red'] } }),
+  );
+  if (!activeRun || !endedRun || !failedRun) throw new Error('expected three runs');
   const group = {
     fingerprint: 'f1',
     rules: 2,
     kind: 'workflow',
     stepName: 'pay',
     message: 'no',
-    workflowUrl: failed.workflowUrl,
+    workflowUrl: failedRun.workflowUrl,
   } as const;
   const limits = { key: 'k', parallelism: 2 };
   const writes: readonly StoreWrite[] = [
-    creation(active),
-    { kind: 'record-step', runKey: active.key, step: sampleStep(0) },
-    { kind: 'record-attempt', runKey: active.key, attempt: sampleAttempt(0) },
-    { kind: 'keep-event', runKey: active.key, event: keptEvent(1) },
-    ...putTasks(active.key, [advanceTask(T0), waitTask(1, T0 + 9, ['paid'])]),
-    { kind: 'remember-deduplication', instanceId, deduplicationId: 'd1', runKey: active.key, expiresAt: T0 * 2 },
-    creation(ended),
-    { kind: 'end-run', runKey: ended.key, outcome: { status: 'canceled' }, completedAt: T0 + 5 },
-    creation(failed),
-    ...failure(failed, undefined, group),
-    ...putTasks(failed.key, [callbackTask(T0, `dlq_${failed.key}`)]),
+    creation(activeRun),
+    { kind: 'record-step', runKey: activeRun.key, step: sampleStep(0) },
+    { kind: 'record-attempt', runKey: activeRun.key, attempt: sampleAttempt(0) },
+    { kind: 'keep-event', runKey: activeRun.key, event: keptEvent(1) },
+    ...putTasks(activeRun.key, [advanceTask(T0), waitTask(1, T0 + 9, ['paid'])]),
+    { kind: 'remember-deduplication', instanceId, deduplicationId: 'd1', runKey: activeRun.key, expiresAt: T0 * 2 },
+    creation(endedRun),
+    { kind: 'end-run', runKey: endedRun.key, outcome: { status: 'canceled' }, completedAt: T0 + 5 },
+    creation(failedRun),
+    ...failure(failedRun, undefined, group),
+    ...putTasks(failedRun.key, [callbackTask(T0, `dlq_${failedRun.key}`)]),
     { kind: 'put-flow-control', instanceId, flowControl: limits, at: T0 },
     { kind: 'register-queue', instanceId, name: 'mails', at: T0 },
     { kind: 'put-url-group', instanceId, group: { name: 'all', createdAt: T0, updatedAt: T0, endpoints: [] } },
@@ -107,7 +109,7 @@ async function countRows(store: Store, instanceId: string) {
   };
 }
 
-const NOTHING = {
+const NO_ROWS = {
   ...{ runs: 0, deadLetters: 0, labelled: 0, due: 0, waiters: 0, flowControls: 0, queues: 0, urlGroups: 0, schedules: 0 },
   ...{ holds: 0, repairs: 0, tokens: 0, counts: 0 },
 };
@@ -116,14 +118,14 @@ const NOTHING = {
 function withTwoInstances(open: OpenStore, body: (store: Store, reopen: () => Promise<Store>) => Promise<void>) {
   return withStore(open, async (store, underTest) => {
     await addUsers(store.accounts, 'ann');
-    for (const [instanceId, first] of [
+    for (const [instanceId, firstNumber] of [
       [INSTANCE, 1],
       [OTHER_INSTANCE, 11],
     ] as const) {
       await store.accounts.createInstance(sampleInstance(instanceId, { accountId: 'usr_ann' }), undefined, [
         sampleToken(`tok_${instanceId}`, instanceId),
       ]);
-      await fill(store, instanceId, first);
+      await fill(store, instanceId, firstNumber);
     }
     await body(store, () => underTest.reopen());
   });
@@ -155,9 +157,9 @@ export function instanceRemovalConformance(open: OpenStore): void {
           dueRepairs.map(({ repair }) => repair.instanceId),
           [OTHER_INSTANCE],
         );
-        const deleted = { instanceId: INSTANCE, accountId: 'usr_ann', name: `name of ${INSTANCE}`, region: 'eu-central-1' };
+        const deletedInstance = { instanceId: INSTANCE, accountId: 'usr_ann', name: `name of ${INSTANCE}`, region: 'eu-central-1' };
         assert.deepEqual(await reopened.accounts.listDeletedInstances(), [
-          { ...deleted, createdAt: T0, deletedAt: T0 + 50, emptiedAt: null },
+          { ...deletedInstance, createdAt: T0, deletedAt: T0 + 50, emptiedAt: null },
         ]);
         const log = await reopened.accounts.listAudit({ accountIds: ['usr_ann'], after: null, limit: 10 });
         assert.equal(log.length, 1);
@@ -170,21 +172,21 @@ export function instanceRemovalConformance(open: OpenStore): void {
         const before = await countRows(store, OTHER_INSTANCE);
         assert.deepEqual(await countRows(store, INSTANCE), before);
         await store.accounts.deleteInstance({ instanceId: INSTANCE, at: T0 + 50 });
-        const latest = await store.latestTime();
+        const latestTime = await store.latestTime();
         assert.ok((await store.removeInstanceRows({ instanceId: INSTANCE, limit: 1 })) >= 1);
         const reopened = await reopen();
         let steps = 0;
         while ((await reopened.removeInstanceRows({ instanceId: INSTANCE, limit: 2 })) > 0) steps++;
         assert.ok(steps > 3, `${steps} steps`);
-        assert.deepEqual(await countRows(reopened, INSTANCE), { ...NOTHING, messages: 7 });
+        assert.deepEqual(await countRows(reopened, INSTANCE), { ...NO_ROWS, messages: 7 });
         assert.deepEqual(await countRows(reopened, OTHER_INSTANCE), before);
         assert.equal(await reopened.loadRun({ runKey: sampleRun(1).key }), null);
-        assert.ok((await reopened.latestTime()) >= latest);
+        assert.ok((await reopened.latestTime()) >= latestTime);
       }),
     );
 
     test(
-      'make no decision on a removed run, and late rows are removed too',
+      'reject units for a removed run, and rows that are written late are also removed',
       withTwoInstances(open, async (store) => {
         await store.accounts.deleteInstance({ instanceId: INSTANCE, at: T0 + 50 });
         while ((await store.removeInstanceRows({ instanceId: INSTANCE, limit: 100 })) > 0);
@@ -198,7 +200,7 @@ export function instanceRemovalConformance(open: OpenStore): void {
         await apply(store, [creation(sampleRun(40)), ...putTasks(sampleRun(40).key, [advanceTask(T0)])]);
         assert.ok((await store.removeInstanceRows({ instanceId: INSTANCE, limit: 100 })) > 0);
         while ((await store.removeInstanceRows({ instanceId: INSTANCE, limit: 100 })) > 0);
-        assert.deepEqual(await countRows(store, INSTANCE), { ...NOTHING, messages: 7 });
+        assert.deepEqual(await countRows(store, INSTANCE), { ...NO_ROWS, messages: 7 });
       }),
     );
 

@@ -54,9 +54,9 @@ export function instanceConformance(open: OpenStore): void {
       'keep the settings that were set last, separately for each instance',
       withStore(open, async (store, underTest) => {
         assert.equal(await store.instanceSettings({ instanceId: INSTANCE }), null);
-        const disabled = { ...settings, breaker: { ...settings.breaker, enabled: false } };
+        const settingsWithoutBreaker = { ...settings, breaker: { ...settings.breaker, enabled: false } };
         await apply(store, [
-          { kind: 'set-instance-settings', instanceId: INSTANCE, settings: disabled },
+          { kind: 'set-instance-settings', instanceId: INSTANCE, settings: settingsWithoutBreaker },
           { kind: 'set-instance-settings', instanceId: INSTANCE, settings },
         ]);
         const reopened = await underTest.reopen();
@@ -72,7 +72,7 @@ export function instanceConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         const run = sampleRun(1);
         const runKey = run.key;
-        const attempt = (slot: number, messageId: string, key = runKey) =>
+        const guardedUnit = (slot: number, messageId: string, key = runKey) =>
           unit([], [{ kind: 'task-open', runKey: key, slot, messageId }]);
         await apply(store, [
           creation(run),
@@ -81,12 +81,12 @@ export function instanceConformance(open: OpenStore): void {
         ]);
         assert.deepEqual(
           await store.commit([
-            attempt(3, 'msg_task_3'),
-            attempt(3, 'msg_other'),
-            attempt(4, 'msg_task_3'),
-            attempt(3, 'msg_task_3', 'no such run'),
+            guardedUnit(3, 'msg_task_3'),
+            guardedUnit(3, 'msg_other'),
+            guardedUnit(4, 'msg_task_3'),
+            guardedUnit(3, 'msg_task_3', 'no such run'),
             unit([{ kind: 'delete-task', runKey, slot: 3 }]),
-            attempt(3, 'msg_task_3'),
+            guardedUnit(3, 'msg_task_3'),
           ]),
           [
             { kind: 'applied' },

@@ -26,7 +26,7 @@ import {
 import { sampleApiKey, sampleInstance, sampleUser } from './account-samples.js';
 
 const ACCOUNT = 'usr_1';
-const FAR = T0 * 2;
+const FAR_FUTURE = T0 * 2;
 const PAGE = { instanceId: INSTANCE, filter: {}, order: 'oldest-first', after: null, horizon: null, limit: 1_000 } as const;
 const BOUNDS = { maxRows: 1_000, maxBytes: 1_000_000 };
 
@@ -87,27 +87,27 @@ const schedule = (n: number, bodyBytes: number): Schedule => ({
   lastRunId: null,
 });
 
-type Numbers = (below: number) => number;
+type RandomNumber = (below: number) => number;
 
-/** Makes changes one at a time, to every kind of record that counts. */
-class Changes {
+/** Applies random changes, one at a time, to every kind of record whose bytes are counted. */
+class RandomChanges {
   private readonly store: Store;
-  private readonly numbers: Numbers;
-  private readonly active: { readonly run: Run; steps: number; events: number }[] = [];
-  private readonly failed: Run[] = [];
-  private count = 0;
+  private readonly randomNumber: RandomNumber;
+  private readonly activeRuns: { readonly run: Run; steps: number; events: number }[] = [];
+  private readonly failedRuns: Run[] = [];
+  private runCount = 0;
 
-  constructor(store: Store, numbers: Numbers) {
+  constructor(store: Store, randomNumber: RandomNumber) {
     this.store = store;
-    this.numbers = numbers;
+    this.randomNumber = randomNumber;
   }
 
   async make(): Promise<void> {
-    const { numbers, store, active } = this;
-    const chosen = active[numbers(Math.max(1, active.length))];
-    const text = JSON.stringify('ü'.repeat(numbers(50)));
-    const runKey = chosen?.run.key ?? '';
-    switch (chosen ? numbers(10) : 0) {
+    const { randomNumber, store, activeRuns } = this;
+    const chosenRun = activeRuns[randomNumber(Math.max(1, activeRuns.length))];
+    const text = JSON.stringify('ü'.repeat(randomNumber(50)));
+    const runKey = chosenRun?.run.key ?? '';
+    switch (chosenRun ? randomNumber(10) : 0) {
       case 0:
         return this.start();
       case 1:
@@ -117,72 +117,73 @@ class Changes {
           {
             kind: 'record-step',
             runKey,
-            step: sampleStep(chosen ? chosen.steps++ : 0, { out: text, ...(numbers(3) === 0 ? { sent } : {}) }),
+            step: sampleStep(chosenRun ? chosenRun.steps++ : 0, { out: text, ...(randomNumber(3) === 0 ? { sent } : {}) }),
           },
         ]);
       }
       case 3:
         return apply(store, [
-          { kind: 'record-attempt', runKey, attempt: { ...sampleAttempt(1), exchange: sampleExchange(numbers(9)) } },
+          { kind: 'record-attempt', runKey, attempt: { ...sampleAttempt(1), exchange: sampleExchange(randomNumber(9)) } },
         ]);
       case 4:
-        return apply(store, [{ kind: 'keep-event', runKey, event: keptEvent(chosen ? ++chosen.events : 0) }]);
+        return apply(store, [{ kind: 'keep-event', runKey, event: keptEvent(chosenRun ? ++chosenRun.events : 0) }]);
       case 5:
-        return apply(store, [{ kind: 'drop-event', runKey, eventKey: keptEvent(chosen?.events ?? 0).eventKey }]);
+        return apply(store, [{ kind: 'drop-event', runKey, eventKey: keptEvent(chosenRun?.events ?? 0).eventKey }]);
       case 6:
         return this.end(text);
       case 7:
-        return this.restart();
+        return this.resume();
       case 8: {
-        const n = numbers(3);
-        const put: StoreWrite = { kind: 'put-schedule', schedule: schedule(n, numbers(100)) };
-        return apply(store, [numbers(3) === 0 ? { kind: 'delete-schedule', instanceId: INSTANCE, scheduleId: `scd_${n}` } : put]);
+        const n = randomNumber(3);
+        const put: StoreWrite = { kind: 'put-schedule', schedule: schedule(n, randomNumber(100)) };
+        const deletion: StoreWrite = { kind: 'delete-schedule', instanceId: INSTANCE, scheduleId: `scd_${n}` };
+        return apply(store, [randomNumber(3) === 0 ? deletion : put]);
       }
       default: {
-        const state = (['succeeded', 'failed', 'deadLetter'] as const)[numbers(3)] ?? 'failed';
-        const limit = 1 + numbers(2);
-        await store.removeEndedRuns({ instanceId: INSTANCE, state, endedBefore: FAR, keepNewest: null, limit });
+        const state = (['succeeded', 'failed', 'deadLetter'] as const)[randomNumber(3)] ?? 'failed';
+        const limit = 1 + randomNumber(2);
+        await store.removeEndedRuns({ instanceId: INSTANCE, state, endedBefore: FAR_FUTURE, keepNewest: null, limit });
       }
     }
   }
 
   private async start(input?: { readonly copyOf: string }): Promise<void> {
-    const run = sampleRun(++this.count);
-    const body = new Uint8Array(this.numbers(200));
+    const run = sampleRun(++this.runCount);
+    const body = new Uint8Array(this.randomNumber(200));
     await apply(this.store, [creation(run, input ?? { ...PAYLOAD, body }), ...putTasks(run.key, [advanceTask(T0)])]);
-    this.active.push({ run, steps: 0, events: 0 });
+    this.activeRuns.push({ run, steps: 0, events: 0 });
   }
 
   private async end(result: string): Promise<void> {
-    const [chosen] = this.active.splice(0, 1);
-    if (!chosen) return;
-    const { run } = chosen;
-    if (this.numbers(2) === 0)
+    const [oldestRun] = this.activeRuns.splice(0, 1);
+    if (!oldestRun) return;
+    const { run } = oldestRun;
+    if (this.randomNumber(2) === 0)
       return apply(this.store, [{ kind: 'end-run', runKey: run.key, outcome: { status: 'succeeded', result }, completedAt: T0 }]);
-    const entry = sampleDeadLetter(run, { responseBody: new Uint8Array(this.numbers(80)) });
+    const entry = sampleDeadLetter(run, { responseBody: new Uint8Array(this.randomNumber(80)) });
     await apply(this.store, failure(run, entry));
-    this.failed.push(run);
+    this.failedRuns.push(run);
   }
 
-  /** Continues a run with the journal of a failed one, or only removes its entry. */
-  private async restart(): Promise<void> {
-    const [from] = this.failed.splice(0, 1);
-    if (!from) return;
-    const run = sampleRun(++this.count);
-    const dlqId = `dlq_${from.key}`;
-    const steps = (await this.store.journalSize({ runKey: from.key })).steps;
+  /** Resumes a failed run as a new run with a copy of its journal. Changes nothing if its dead letter was removed. */
+  private async resume(): Promise<void> {
+    const [failedRun] = this.failedRuns.splice(0, 1);
+    if (!failedRun) return;
+    const run = sampleRun(++this.runCount);
+    const dlqId = `dlq_${failedRun.key}`;
+    const steps = (await this.store.journalSize({ runKey: failedRun.key })).steps;
     const guards = [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [dlqId] }] as const;
     const [result] = await this.store.commit([
       unit(
         [
-          creation(run, { copyOf: from.key }),
-          { kind: 'copy-journal', fromRunKey: from.key, toRunKey: run.key },
+          creation(run, { copyOf: failedRun.key }),
+          { kind: 'copy-journal', fromRunKey: failedRun.key, toRunKey: run.key },
           { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: { kind: 'resume', runKey: run.key, at: T0 } },
         ],
         guards,
       ),
     ]);
-    if (result?.kind === 'applied') this.active.push({ run, steps, events: 0 });
+    if (result?.kind === 'applied') this.activeRuns.push({ run, steps, events: 0 });
   }
 }
 
@@ -192,18 +193,18 @@ export function storedBytesConformance(open: OpenStore): void {
       'equal a recount of everything after any creations and deletions, and after a restart',
       withStore(open, async (store, underTest) => {
         await openAccount(store, [INSTANCE, 'qi_empty']);
-        const changes = new Changes(store, seededNumbers(11));
+        const changes = new RandomChanges(store, seededNumbers(11));
         for (let n = 0; n < 150; n++) {
           await changes.make();
           if (n % 30 === 29) assert.equal(await storedBytes(store), await recount(store), `after ${n + 1} changes`);
         }
         assert.ok((await recount(store)) > 0);
-        const active = await store.listRuns({ ...PAGE, filter: { statuses: ['active'] } });
+        const activeRuns = await store.listRuns({ ...PAGE, filter: { statuses: ['active'] } });
         assert.deepEqual(await totalsOf(store), {
           instanceId: INSTANCE,
           plan: null,
           bytes: await recount(store),
-          activeRuns: active.items.length,
+          activeRuns: activeRuns.items.length,
         });
         const reopened = await underTest.reopen();
         assert.equal(await storedBytes(reopened), await recount(reopened));
@@ -259,15 +260,15 @@ export function storedBytesConformance(open: OpenStore): void {
         assert.equal(await store.loadRun({ runKey: fork.key }), null);
         const adopt = (steps: number): StoreWrite => ({ kind: 'adopt-journal', runKey: fork.key, instanceId: INSTANCE, steps });
         await assert.rejects(apply(store, [creation(fork, { copyOf: from.key }), adopt(4)]), 'the copy is incomplete');
-        const edited = { ...sampleStep(2), out: '"edited"', edited: true } as const;
+        const editedStep = { ...sampleStep(2), out: '"edited"', edited: true } as const;
         await apply(store, [
           creation(fork, { copyOf: from.key }),
           adopt(3),
-          { kind: 'record-step', runKey: fork.key, step: edited },
+          { kind: 'record-step', runKey: fork.key, step: editedStep },
           ...putTasks(fork.key, [advanceTask(T0)]),
         ]);
-        const expected = journal.map((step) => (step.index === 2 ? edited : step));
-        assert.deepEqual(await store.loadJournal({ runKey: fork.key, from: 0 }), expected);
+        const expectedJournal = journal.map((step) => (step.index === 2 ? editedStep : step));
+        assert.deepEqual(await store.loadJournal({ runKey: fork.key, from: 0 }), expectedJournal);
         await assert.rejects(apply(store, [adopt(4)]), 'a journal is adopted only once');
 
         assert.equal(await store.removeStagedSteps(), false, 'what may still be adopted stays');

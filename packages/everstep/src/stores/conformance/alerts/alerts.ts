@@ -68,16 +68,16 @@ export function alertConformance(open: OpenStore): void {
           false,
         );
         assert.deepEqual(await alerts.open(INSTANCE_QUERY), [alert(1)], 'nothing of the round was written');
-        const ended = alert(1, { endedAt: T0 + 5, occurrences: 4, lastAt: T0 + 4, notice: 'ended', notifyAt: T0 + 5 });
-        assert.equal(await alerts.record({ ...INSTANCE_QUERY, changes: [update(ended)], eventIds: [] }), true);
-        assert.equal(await alerts.record({ ...INSTANCE_QUERY, changes: [update(ended)], eventIds: [] }), false);
+        const endedAlert = alert(1, { endedAt: T0 + 5, occurrences: 4, lastAt: T0 + 4, notice: 'ended', notifyAt: T0 + 5 });
+        assert.equal(await alerts.record({ ...INSTANCE_QUERY, changes: [update(endedAlert)], eventIds: [] }), true);
+        assert.equal(await alerts.record({ ...INSTANCE_QUERY, changes: [update(endedAlert)], eventIds: [] }), false);
         assert.equal(await alerts.record({ ...INSTANCE_QUERY, changes: [addition(sameSubject)], eventIds: [] }), true);
         const list = (isOpen?: boolean) =>
           alerts.list({ ...INSTANCE_QUERY, after: null, limit: 10, ...(isOpen === undefined ? {} : { isOpen }) });
-        assert.deepEqual(await list(), [sameSubject, ended]);
+        assert.deepEqual(await list(), [sameSubject, endedAlert]);
         assert.deepEqual(await list(true), [sameSubject]);
-        assert.deepEqual(await list(false), [ended]);
-        assert.deepEqual(await alerts.list({ ...INSTANCE_QUERY, after: 'alr_2', limit: 10 }), [ended]);
+        assert.deepEqual(await list(false), [endedAlert]);
+        assert.deepEqual(await alerts.list({ ...INSTANCE_QUERY, after: 'alr_2', limit: 10 }), [endedAlert]);
         assert.deepEqual(await alerts.list({ instanceId: OTHER_INSTANCE, after: null, limit: 10 }), []);
         assert.equal(await alerts.removeEnded({ ...INSTANCE_QUERY, endedBefore: T0 + 5, limit: 10 }), 0);
         assert.equal(await alerts.removeEnded({ ...INSTANCE_QUERY, endedBefore: T0 + 6, limit: 10 }), 1);
@@ -89,15 +89,15 @@ export function alertConformance(open: OpenStore): void {
       'notices are due until they are sent, and are counted by the time they were sent',
       withStore(open, async ({ alerts }) => {
         await alerts.record({ ...INSTANCE_QUERY, changes: [addition(alert(2)), addition(alert(1))], eventIds: [] });
-        const due = async (before: number) =>
+        const dueAlertIds = async (before: number) =>
           (await alerts.dueNotices({ ...INSTANCE_QUERY, before, limit: 10 })).map(({ alertId }) => alertId);
-        assert.deepEqual(await due(T0 + 1), ['alr_1']);
-        assert.deepEqual(await due(T0 + 2), ['alr_1', 'alr_2']);
+        assert.deepEqual(await dueAlertIds(T0 + 1), ['alr_1']);
+        assert.deepEqual(await dueAlertIds(T0 + 2), ['alr_1', 'alr_2']);
         await alerts.moveNotice({ ...INSTANCE_QUERY, alert: alert(1), notifyAt: T0 + 60, now: T0 + 2 });
         await alerts.moveNotice({ ...INSTANCE_QUERY, alert: alert(2), notifyAt: null, now: T0 + 3 });
         await alerts.moveNotice({ ...INSTANCE_QUERY, alert: alert(2), notifyAt: T0, now: T0 + 4 });
-        assert.deepEqual(await due(T0 + 59), []);
-        assert.deepEqual(await due(T0 + 60), ['alr_1']);
+        assert.deepEqual(await dueAlertIds(T0 + 59), []);
+        assert.deepEqual(await dueAlertIds(T0 + 60), ['alr_1']);
         assert.equal(await alerts.countNotified({ ...INSTANCE_QUERY, since: T0 + 3 }), 1);
         assert.equal(await alerts.countNotified({ ...INSTANCE_QUERY, since: T0 + 4 }), 0);
       }),

@@ -1,4 +1,4 @@
-/** Failures of groups, and the expected groups. */
+/** Sample failures and their groups, and short forms of the calls that read and mark groups. */
 import { type FailureGroup, type GroupState, groupState } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { groupOf } from '../../../engine/dead-letters/fingerprint.js';
 import type { Run } from '../../../engine/runs/run.js';

@@ -33,9 +33,9 @@ export function groupTriageConformance(open: OpenStore): void {
         };
         assert.deepEqual((await find(store))?.triage, expected);
         const reopened = await underTest.reopen();
-        const [found] = await list(reopened);
-        assert.deepEqual(found?.triage, expected);
-        assert.equal(found && attentionFor(found, T0 + 50), null);
+        const [foundGroup] = await list(reopened);
+        assert.deepEqual(foundGroup?.triage, expected);
+        assert.equal(foundGroup && attentionFor(foundGroup, T0 + 50), null);
         await apply(reopened, failedRun(2, T0 + 60));
         assert.deepEqual((await find(reopened))?.triage, expected);
       }),
@@ -59,17 +59,17 @@ export function groupTriageConformance(open: OpenStore): void {
             ({ message }) => message,
           );
         const totals = (now: number) => store.deadLetterGroups.totals({ instanceId: INSTANCE, kind: 'workflow', now });
-        const before = { groups: 12, entries: 13, regressed: 1, 'snooze-ended': 0 };
-        assert.deepEqual(await totals(T0 + 200), { ...before, new: 7, snoozed: 4 });
+        const commonTotals = { groups: 12, entries: 13, regressed: 1, 'snooze-ended': 0 };
+        assert.deepEqual(await totals(T0 + 200), { ...commonTotals, new: 7, snoozed: 4 });
         assert.deepEqual(
           await messagesNeedingAttention(T0 + 200, 3),
           [groupNumber(0), groupNumber(7), groupNumber(6)].map(({ message }) => message),
         );
         assert.equal((await messagesNeedingAttention(T0 + 200, 99)).length, 8);
         assert.equal((await messagesNeedingAttention(T0 + 2 * HOUR_MS, 99)).length, 9);
-        // A day later the others are known.
+        // A day later, the other groups are known.
         const later = T0 + 30 * HOUR_MS;
-        assert.deepEqual(await totals(later), { ...before, new: 0, 'snooze-ended': 1, snoozed: 3 });
+        assert.deepEqual(await totals(later), { ...commonTotals, new: 0, 'snooze-ended': 1, snoozed: 3 });
         assert.deepEqual(await messagesNeedingAttention(later, 99), [groupNumber(0).message, groupNumber(11).message]);
         assert.deepEqual(
           await messagesNeedingAttention(until, 3),
@@ -87,14 +87,14 @@ export function groupTriageConformance(open: OpenStore): void {
         await mark(store, 'resolve', T0 + 1);
         await apply(store, failedRun(2, T0 + 2));
         await triage(store, { kind: 'snooze', at: T0 + 3, by: 'ann', until: T0 + 100 });
-        const snoozed = await find(store);
-        assert.deepEqual([snoozed?.regressedAt, snoozed?.resolvedAt], [T0 + 2, null]);
-        assert.equal(snoozed && attentionFor(snoozed, T0 + 4), null);
+        const snoozedGroup = await find(store);
+        assert.deepEqual([snoozedGroup?.regressedAt, snoozedGroup?.resolvedAt], [T0 + 2, null]);
+        assert.equal(snoozedGroup && attentionFor(snoozedGroup, T0 + 4), null);
         await mark(store, 'resolve', T0 + 5);
         await apply(store, failedRun(3, T0 + 6));
-        const regressed = await find(store);
-        assert.equal(regressed?.triage.snooze, null);
-        assert.equal(regressed && attentionFor(regressed, T0 + 6), 'regressed');
+        const regressedGroup = await find(store);
+        assert.equal(regressedGroup?.triage.snooze, null);
+        assert.equal(regressedGroup && attentionFor(regressedGroup, T0 + 6), 'regressed');
       }),
     );
 
@@ -109,9 +109,9 @@ export function groupTriageConformance(open: OpenStore): void {
         assert.equal((await find(store))?.triage.notes.length, LIMITS.maxGroupNotes);
         assert.equal(await count(), LIMITS.maxGroupNotes);
         const noteId = (await find(store))?.triage.notes[0]?.noteId ?? '';
-        const remove = { kind: 'delete-note', at: T0, by: 'ann', noteId } as const;
-        assert.equal(await triage(store, remove), 'done');
-        assert.equal(await triage(store, remove), 'no-such-note');
+        const deletion = { kind: 'delete-note', at: T0, by: 'ann', noteId } as const;
+        assert.equal(await triage(store, deletion), 'done');
+        assert.equal(await triage(store, deletion), 'no-such-note');
         assert.equal(await triage(store, note(1), '0123456789abcdef'), 'not-found');
         assert.equal(await count(), LIMITS.maxGroupNotes + 1);
       }),

@@ -23,7 +23,7 @@ export function groupUpkeepConformance(open: OpenStore): void {
           await apply(store, failedRun(2, T0, null));
           await apply(store, failedRun(3, T0));
           const { deadLetterGroups } = store;
-          const [first, second, ...others] = await deadLetterGroups.ungrouped({ limit: 10 });
+          const [first, second, ...otherEntries] = await deadLetterGroups.ungrouped({ limit: 10 });
           assert.deepEqual(first, {
             instanceId: INSTANCE,
             dlqId: dlqIdOf(run),
@@ -36,7 +36,7 @@ export function groupUpkeepConformance(open: OpenStore): void {
             failedBy: sampleDeadLetter(run).failedBy,
             responseBody: null,
           });
-          assert.deepEqual([second?.dlqId, second?.attempt, others], [dlqIdOf(sampleRun(2)), null, []]);
+          assert.deepEqual([second?.dlqId, second?.attempt, otherEntries], [dlqIdOf(sampleRun(2)), null, []]);
           assert.equal((await deadLetterGroups.ungrouped({ limit: 1 })).length, 1);
 
           const entries = [1, 2, 3, 9].map((n) => ({
@@ -62,16 +62,16 @@ export function groupUpkeepConformance(open: OpenStore): void {
         withStore(open, async (store, underTest) => {
           await apply(store, failedRun(1, T0));
           await apply(store, failedRun(2, T0 + 1, null));
-          const before = await list(store);
+          const groupsBefore = await list(store);
           const reopened = await underTest.reopen();
-          assert.deepEqual(await list(reopened), before);
+          assert.deepEqual(await list(reopened), groupsBefore);
           assert.equal((await reopened.deadLetterGroups.ungrouped({ limit: 9 })).length, 1);
         }),
       );
     });
 
     test(
-      'drop counts of hours more than a week ago, and are removed a month after their last entry when they are empty',
+      'lose the counts of hours that are more than a week old, and are removed a month after their last entry when they are empty',
       withStore(open, async (store) => {
         const { deadLetterGroups } = store;
         await apply(store, failedRun(1, T0 + 1));

@@ -28,10 +28,10 @@ const countWrite = (overrides: Partial<InsightCounts> = {}): InsightCounts => ({
   ...overrides,
 });
 
-const read = (store: Store, subject: InsightSubject, period: InsightPeriod, instanceId = INSTANCE) =>
+const readSeries = (store: Store, subject: InsightSubject, period: InsightPeriod, instanceId = INSTANCE) =>
   store.insights.series({ instanceId, subject, period, ...TIME });
 
-const sumOf = (points: Awaited<ReturnType<typeof read>>): RunCounts => {
+const sumOf = (points: Awaited<ReturnType<typeof readSeries>>): RunCounts => {
   const sum = noCounts();
   for (const { counts } of points) addCounts(sum, counts);
   return sum;
@@ -104,8 +104,8 @@ export function insightConformance(open: OpenStore): void {
         const reopened = await underTest.reopen();
         const check = async (store: Store) => {
           for (const subject of subjects) {
-            assert.deepEqual(await read(store, subject, 'minute'), expectedPoints(writes, subject, startOfMinute));
-            assert.deepEqual(await read(store, subject, 'hour'), expectedPoints(writes, subject, startOfHour));
+            assert.deepEqual(await readSeries(store, subject, 'minute'), expectedPoints(writes, subject, startOfMinute));
+            assert.deepEqual(await readSeries(store, subject, 'hour'), expectedPoints(writes, subject, startOfHour));
           }
           const workflow = 'https://app.example/2';
           const sum = await store.insights.workflowSum({ instanceId: INSTANCE, workflow, ...TIME });
@@ -131,7 +131,7 @@ export function insightConformance(open: OpenStore): void {
         await store.commit([unit([countWrite()], [{ kind: 'run-active', runKey: 'no such run' }]), unit([countWrite()])]);
         await assert.rejects(store.commit([unit([countWrite(), { kind: 'delete-task', runKey: 'no such run', slot: 1 }])]));
         await apply(store, [countWrite()]);
-        assert.equal(sumOf(await read(store, 'runs', 'hour')).started, 2);
+        assert.equal(sumOf(await readSeries(store, 'runs', 'hour')).started, 2);
       }),
     );
 
@@ -139,13 +139,13 @@ export function insightConformance(open: OpenStore): void {
       'exist for a limited number of workflows and steps; the others are counted together',
       withStore(open, async (store) => {
         const steps = Array.from({ length: 30 }, (_, n) => ({ name: `step ${n}`, outcome: 'finished' as const, durationMs: 1 }));
-        const many = Array.from({ length: 70 }, (_, n) => countWrite({ workflow: `https://app.example/w${n}` }));
-        await store.commit([unit([...many, countWrite({ workflow: 'https://app.example/w0', steps })])]);
+        const workflowWrites = Array.from({ length: 70 }, (_, n) => countWrite({ workflow: `https://app.example/w${n}` }));
+        await store.commit([unit([...workflowWrites, countWrite({ workflow: 'https://app.example/w0', steps })])]);
         await tidy(store);
         const totals = await store.insights.workflowTotals({ instanceId: INSTANCE, from: START, to: START + HOUR_MS });
         assert.equal(totals.length, 51);
         assert.equal(totals.find(({ workflow }) => workflow === null)?.started, 20);
-        assert.equal(sumOf(await read(store, 'runs', 'hour')).started, 71);
+        assert.equal(sumOf(await readSeries(store, 'runs', 'hour')).started, 71);
         const workflow = 'https://app.example/w0';
         const { steps: stepCounts } = await store.insights.workflowSum({ instanceId: INSTANCE, workflow, ...TIME });
         assert.equal(stepCounts.size, 21);
@@ -161,13 +161,13 @@ export function insightConformance(open: OpenStore): void {
           unit([countWrite({ at: START + 2 * HOUR_MS, workflow: null })]),
         ]);
         await tidy(store, { minutesBefore: START + 2 * HOUR_MS, hoursBefore: START + HOUR_MS });
-        assert.deepEqual(await read(store, 'runs', 'minute'), []);
-        assert.equal((await read(store, 'messages', 'minute')).length, 1);
+        assert.deepEqual(await readSeries(store, 'runs', 'minute'), []);
+        assert.equal((await readSeries(store, 'messages', 'minute')).length, 1);
         assert.deepEqual(
-          (await read(store, 'runs', 'hour')).map(({ start }) => start),
+          (await readSeries(store, 'runs', 'hour')).map(({ start }) => start),
           [START + HOUR_MS],
         );
-        assert.equal(sumOf(await read(store, 'runs', 'minute', OTHER_INSTANCE)).started, 1);
+        assert.equal(sumOf(await readSeries(store, 'runs', 'minute', OTHER_INSTANCE)).started, 1);
       }),
     );
   });

@@ -62,20 +62,20 @@ const startedOf = (points: readonly { readonly counts: RunCounts }[]): readonly 
 export function insightDayConformance(open: OpenStore): void {
   describe('days of insights', () => {
     test(
-      'have the counters of their hours, also of what is counted after they were added up',
+      'have the counters of their hours, including runs that are counted after the hours were added up',
       withStore(open, async (store) => {
         const below = seededNumbers(7);
         const writes = Array.from({ length: 400 }, () => unit([randomWrite(below)]));
         await store.commit(writes.slice(0, 250));
         await tidy(store, null);
-        const before = await readEverything(store);
+        const resultsBefore = await readEverything(store);
         await tidy(store, ALL_DAYS.to);
-        assert.deepEqual(await readEverything(store), before);
+        assert.deepEqual(await readEverything(store), resultsBefore);
         await store.commit(writes.slice(250));
-        const beforeFolding = await readEverything(store);
-        assert.notDeepEqual(beforeFolding, before);
+        const resultsBeforeFolding = await readEverything(store);
+        assert.notDeepEqual(resultsBeforeFolding, resultsBefore);
         await tidy(store, ALL_DAYS.to);
-        assert.deepEqual(await readEverything(store), beforeFolding);
+        assert.deepEqual(await readEverything(store), resultsBeforeFolding);
       }),
     );
 
@@ -106,23 +106,23 @@ export function insightDayConformance(open: OpenStore): void {
     );
 
     test(
-      'have counters of their own for the 100 workflows with the most runs and their 20 most frequent steps',
+      'have separate counters for the 100 workflows with the most runs and their 20 most frequent steps',
       withStore(open, async (store) => {
         const step = (name: string) => ({ name, outcome: 'finished', durationMs: 1 }) as const;
-        const many = [0, 1, 2].flatMap((hour) =>
+        const hourWrites = [0, 1, 2].flatMap((hour) =>
           Array.from({ length: 40 }, (_, n) =>
             countWrite(START + hour * HOUR_MS, { workflow: `https://app.example/${hour}-${n}` }),
           ),
         );
-        const last = countWrite(START + 5 * HOUR_MS, { steps: [step('rare'), step('often')] });
-        const often = Array.from({ length: 25 }, (_, n) =>
+        const lastWrite = countWrite(START + 5 * HOUR_MS, { steps: [step('rare'), step('often')] });
+        const frequentWrites = Array.from({ length: 25 }, (_, n) =>
           countWrite(START + HOUR_MS, { steps: [step('often'), step(`s${n}`)] }),
         );
-        await apply(store, [...many, ...often, last]);
-        const before = await readEverything(store);
+        await apply(store, [...hourWrites, ...frequentWrites, lastWrite]);
+        const resultsBefore = await readEverything(store);
         await tidy(store, ALL_DAYS.to);
         const { sums, totals, series } = await readEverything(store);
-        assert.deepEqual(series, before.series);
+        assert.deepEqual(series, resultsBefore.series);
         const [dayTotals = []] = totals;
         assert.equal(dayTotals.length, 101);
         assert.equal(dayTotals.find(({ workflow }) => workflow === URL_ONE)?.started, 26);

@@ -1,6 +1,6 @@
 /**
- * A database of its own on the cluster of the tests. Its servers reach each other through proxies of the test, so that one of them
- * can refuse connections or stop answering. Other databases are not affected.
+ * A separate database on the cluster of the tests. Its servers reach each other through proxies of the test, so that one of them
+ * can refuse connections or stop responding. Other databases are not affected.
  */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';

@@ -15,9 +15,9 @@ export class DatabaseProxy {
   private readonly host: string;
   /** Whether new connections are refused. */
   refusing = false;
-  /** Text that cuts the connection on which it is sent; null: none. */
+  /** Text that cuts the connection on which it is sent; null if no text does. */
   cutAt: string | null = null;
-  private holding = false;
+  private isHolding = false;
   /** Number of COMMIT responses to lose, with their connection, after the database has committed. */
   answersToLose = 0;
   answersLost = 0;
@@ -50,10 +50,10 @@ export class DatabaseProxy {
 
   /** Whether nothing passes in either direction, as in a network that drops packets. New connections also wait. */
   get held(): boolean {
-    return this.holding;
+    return this.isHolding;
   }
   set held(held: boolean) {
-    this.holding = held;
+    this.isHolding = held;
     for (const { node, database } of this.pairs) {
       for (const socket of [node, database]) {
         if (held) socket.pause();
@@ -75,24 +75,24 @@ export class DatabaseProxy {
     }
     const pair: Pair = { node, database: open({ host: this.host, port: this.target }) };
     this.pairs.add(pair);
-    let losing = false;
+    let isLosingResponse = false;
     node.on('data', (data) => {
       if (this.cutAt !== null && data.includes(this.cutAt)) {
         this.end(pair);
         return;
       }
-      if (this.answersToLose > 0 && !losing && data.includes(COMMIT)) {
+      if (this.answersToLose > 0 && !isLosingResponse && data.includes(COMMIT)) {
         this.answersToLose--;
-        losing = true;
+        isLosingResponse = true;
       }
       pair.database.write(data);
     });
     pair.database.on('data', (data) => {
-      if (!losing) {
+      if (!isLosingResponse) {
         node.write(data);
         return;
       }
-      // Only the response to a COMMIT contains this.
+      // Only the response to a COMMIT contains this text.
       if (!data.includes(COMMIT)) return;
       this.answersLost++;
       this.end(pair);
@@ -101,7 +101,7 @@ export class DatabaseProxy {
       socket.on('error', () => this.end(pair));
       socket.on('close', () => this.end(pair));
     }
-    if (this.holding) node.pause();
+    if (this.isHolding) node.pause();
   }
 
   private end(pair: Pair): void {

@@ -65,14 +65,14 @@ export class OwnServer {
     await waitUntilReady(child);
   }
 
-  /** Ends the server: SIGKILL simulates a crash, SIGINT stops it cleanly. Its child processes detect that and end too. */
+  /** Ends the server: SIGKILL simulates a crash, SIGINT stops it cleanly. Its child processes detect that and also end. */
   async end(signal: 'SIGKILL' | 'SIGINT'): Promise<void> {
     const { child } = this;
     this.child = null;
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const exited = once(child, 'exit');
+    const exit = once(child, 'exit');
     child.kill(signal);
-    await exited;
+    await exit;
   }
 
   /** Starts a synchronous standby, which receives each commit before it is acknowledged. This server is restarted. */
@@ -81,9 +81,9 @@ export class OwnServer {
     const standbyDirectory = await mkdtemp(join(this.home, 'standby-'));
     await cp(this.dataDirectory, standbyDirectory, { recursive: true });
     const port = await freePort();
-    const primary = `host=127.0.0.1 port=${this.port} user=everstep application_name=standby`;
+    const primaryAddress = `host=127.0.0.1 port=${this.port} user=everstep application_name=standby`;
     await writeFile(join(standbyDirectory, 'standby.signal'), '');
-    await appendFile(join(standbyDirectory, 'postgresql.auto.conf'), `primary_conninfo = '${primary}'\n`);
+    await appendFile(join(standbyDirectory, 'postgresql.auto.conf'), `primary_conninfo = '${primaryAddress}'\n`);
     await appendFile(join(this.dataDirectory, 'postgresql.auto.conf'), `synchronous_standby_names = 'standby'\n`);
     await this.chown(standbyDirectory);
     await this.start();
@@ -105,8 +105,8 @@ export class OwnServer {
     await client.connect();
     try {
       await client.query(`SELECT pg_backup_start('base', true)`);
-      const excluded = [join(this.dataDirectory, 'postmaster.pid'), join(this.dataDirectory, 'pg_wal')];
-      await cp(this.dataDirectory, base, { recursive: true, filter: (source) => !excluded.includes(source) });
+      const excludedPaths = [join(this.dataDirectory, 'postmaster.pid'), join(this.dataDirectory, 'pg_wal')];
+      await cp(this.dataDirectory, base, { recursive: true, filter: (source) => !excludedPaths.includes(source) });
       const { rows } = await client.query<{ label: string }>('SELECT labelfile AS label FROM pg_backup_stop()');
       await writeFile(join(base, 'backup_label'), rows[0]?.label ?? '');
       await mkdir(join(base, 'pg_wal'));

@@ -20,9 +20,9 @@ async function start(home: string, directory: string, user: ServerUser) {
   const options = { ...user, cwd: home, env: { PATH: process.env.PATH, LC_ALL: 'C' } };
   await writeFile(passwordFile, password, { mode: 0o600 });
   if (user.uid !== undefined && user.gid !== undefined) await chown(passwordFile, user.uid, user.gid);
-  const login = ['--username=everstep', '--auth=password', `--pwfile=${passwordFile}`];
-  const initdb = ['-D', dataDirectory, ...login, '--encoding=UTF8', '--locale=C', '--no-sync', '--no-instructions'];
-  await promisify(execFile)(join(directory, 'initdb'), initdb, options);
+  const loginOptions = ['--username=everstep', '--auth=password', `--pwfile=${passwordFile}`];
+  const initdbOptions = ['-D', dataDirectory, ...loginOptions, '--encoding=UTF8', '--locale=C', '--no-sync', '--no-instructions'];
+  await promisify(execFile)(join(directory, 'initdb'), initdbOptions, options);
   const requestedOptions = process.env.EVERSTEP_TEST_POSTGRES_OPTIONS?.split(' ').filter((word) => word !== '') ?? [];
   const extraOptions = [...(await tlsOptions(home, user)), ...requestedOptions];
   for (let attempt = 1; ; attempt++) {
@@ -48,16 +48,16 @@ async function start(home: string, directory: string, user: ServerUser) {
 const report = (line: object): boolean => process.stdout.write(`${JSON.stringify(line)}\n`);
 
 let home: string | null = null;
-let running: ChildProcess | null = null;
+let runningServer: ChildProcess | null = null;
 let isEnding = false;
 
 async function end(): Promise<void> {
   isEnding = true;
-  if (running && running.exitCode === null) {
-    const exited = once(running, 'exit');
+  if (runningServer && runningServer.exitCode === null) {
+    const exit = once(runningServer, 'exit');
     // SIGQUIT stops the server immediately; its data is not needed.
-    running.kill('SIGQUIT');
-    await exited;
+    runningServer.kill('SIGQUIT');
+    await exit;
   }
   if (home !== null) await rm(home, { recursive: true, force: true, maxRetries: 5 });
   process.exit();
@@ -76,7 +76,7 @@ try {
   const directory = await unpackBinaries(binaries, home);
   if (user.uid !== undefined && user.gid !== undefined) await chown(home, user.uid, user.gid);
   const { server, url } = await start(home, directory, user);
-  running = server;
+  runningServer = server;
   if (isEnding) await end();
   const { stdout } = await promisify(execFile)(join(directory, 'postgres'), ['--version'], user);
   report({ url, version: `${stdout.trim()} of ${binaries.packageDirectory ?? binaries.directory}` });

@@ -43,7 +43,7 @@ const UNPRIVILEGED_USERS = ['postgres', 'nobody'];
 export async function findServerUser(): Promise<ServerUser> {
   if (process.getuid?.() !== 0) return {};
   const users = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
-  const user = UNPRIVILEGED_USERS.flatMap((name) => users.find(([known]) => known === name) ?? [])[0];
+  const user = UNPRIVILEGED_USERS.flatMap((name) => users.find(([userName]) => userName === name) ?? [])[0];
   const passwdFields = users.find(([name]) => name === user);
   if (!passwdFields)
     throw new Error(`the server does not run as root, and none of these users exists: ${UNPRIVILEGED_USERS.join(', ')}`);

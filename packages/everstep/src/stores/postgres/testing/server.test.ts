@@ -7,21 +7,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { findBinaries } from './binaries.js';
 import { openTestServer } from './server.js';
 
-const none = findBinaries() === null && 'no PostgreSQL server is installed here';
+const skipReason = findBinaries() === null && 'no PostgreSQL server is installed here';
 
 /** Returns whether a server responds at the URL. */
 async function isReachable(url: string): Promise<boolean> {
   const { hostname, port } = new URL(url);
   const socket = createConnection({ host: hostname, port: Number(port) });
-  const answered = await Promise.race([once(socket, 'connect'), once(socket, 'error')]).then(
+  const isConnected = await Promise.race([once(socket, 'connect'), once(socket, 'error')]).then(
     ([error]) => error === undefined,
     () => false,
   );
   socket.destroy();
-  return answered;
+  return isConnected;
 }
 
-test('a server for tests ends with the process that started it, even when that is killed', { skip: none }, async () => {
+test('a server for tests ends with the process that started it, even when that is killed', { skip: skipReason }, async () => {
   const source = new URL('./server.js', import.meta.url).href;
   const script = `const { startTestServer } = await import('${source}');
     process.stdout.write((await startTestServer()).url);
@@ -36,7 +36,7 @@ test('a server for tests ends with the process that started it, even when that i
 
 test('the server named by the environment is used; "none" disables it', async () => {
   const url = 'postgres://somebody@elsewhere.example/tests';
-  const given = await openTestServer({ EVERSTEP_TEST_POSTGRES: url });
-  assert.equal(given.kind === 'running' && given.url, url);
+  const namedServer = await openTestServer({ EVERSTEP_TEST_POSTGRES: url });
+  assert.equal(namedServer.kind === 'running' && namedServer.url, url);
   assert.equal((await openTestServer({ EVERSTEP_TEST_POSTGRES: 'none' })).kind, 'missing');
 });

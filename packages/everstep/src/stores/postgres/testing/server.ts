@@ -25,7 +25,7 @@ export const VARIABLE = 'EVERSTEP_TEST_POSTGRES';
 /** Starts a server regardless of the environment. */
 export async function startTestServer(): Promise<TestServer> {
   const keeper = fileURLToPath(new URL('./server-keeper.js', import.meta.url));
-  // Detached: a Ctrl-C ends this process, and the keeper detects that and ends too.
+  // The keeper is detached, so that Ctrl-C ends only this process. The keeper detects that and stops the server.
   const child = spawn(process.execPath, [keeper], { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
   const lines = createInterface({ input: child.stdout });
   const [line] = await Promise.race([once(lines, 'line'), once(child, 'exit').then(() => ['{}'])]);
@@ -41,9 +41,9 @@ export async function startTestServer(): Promise<TestServer> {
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return;
       child.ref();
-      const exited = once(child, 'exit');
+      const exit = once(child, 'exit');
       child.stdin.end();
-      await exited;
+      await exit;
     },
   };
 }

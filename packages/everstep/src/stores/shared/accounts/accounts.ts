@@ -5,7 +5,7 @@ import { type AddAudit, listAudit } from '../audit/audit-log.js';
 import type { Procedure, SqlStore } from '../sql/procedure.js';
 import * as alerts from './budget-alerts.js';
 import { type AccountChange, createAccountChange } from './change.js';
-import * as deleted from './deleted-instances.js';
+import * as deletedInstances from './deleted-instances.js';
 import * as instances from './instances.js';
 import * as logins from './logins.js';
 import { createNamedTokens } from './named-tokens.js';
@@ -24,8 +24,8 @@ export interface StoreSpecificAccounts
   totalsOf(query: { readonly accountId: string }): Promise<readonly InstanceTotals[]>;
 }
 
-export function createAccounts(store: SqlStore, specific: StoreSpecificAccounts): AccountStore {
-  const { addAudit, noteInstance, noteDeletion, ...counts } = specific;
+export function createAccounts(store: SqlStore, specificParts: StoreSpecificAccounts): AccountStore {
+  const { addAudit, noteInstance, noteDeletion, ...counts } = specificParts;
   const change = createAccountChange(store, addAudit);
   return {
     ...counts,
@@ -33,7 +33,7 @@ export function createAccounts(store: SqlStore, specific: StoreSpecificAccounts)
     ...createUsers(store, change),
     ...createLogins(store, change),
     ...createTeams(store, change),
-    ...createInstances(store, change, specific),
+    ...createInstances(store, change, specificParts),
     ...createNamedTokens(store, change),
     ...createAlerts(store),
     addAudit: (entry) => store.write(() => addAudit(entry)),
@@ -94,9 +94,9 @@ function createUsers(store: SqlStore, change: AccountChange) {
     listApiKeys: ({ userId }) => store.read(users.listApiKeys(userId)),
     revokeApiKey: ({ apiKeyId, userId, at, audit }) =>
       change(function* () {
-        const revoked = yield* users.revokeApiKey(apiKeyId, userId, at);
-        if (revoked) yield* logins.deleteSessionsOfKey(apiKeyId);
-        return revoked;
+        const isRevoked = yield* users.revokeApiKey(apiKeyId, userId, at);
+        if (isRevoked) yield* logins.deleteSessionsOfKey(apiKeyId);
+        return isRevoked;
       }, audit),
     revokeApiKeys: ({ userId, at, audit }) =>
       change(function* () {
@@ -174,13 +174,13 @@ function createInstances(store: SqlStore, change: AccountChange, { noteInstance,
       change(() => instances.changeInstance(instanceId, instanceChange, noteInstance), audit),
     deleteInstance: ({ instanceId, at, audit }) =>
       change(function* () {
-        const isDeleted = yield* deleted.deleteInstance(instanceId, at);
+        const isDeleted = yield* deletedInstances.deleteInstance(instanceId, at);
         if (isDeleted) yield* noteDeletion(instanceId, at);
         return isDeleted;
       }, audit),
-    listDeletedInstances: () => store.read(deleted.listDeletedInstances()),
-    noteEmptied: ({ instanceId, at }) => store.write(() => deleted.noteEmptied(instanceId, at)),
-    forgetDeleted: ({ instanceId }) => store.write(() => deleted.forgetDeleted(instanceId)),
+    listDeletedInstances: () => store.read(deletedInstances.listDeletedInstances()),
+    noteEmptied: ({ instanceId, at }) => store.write(() => deletedInstances.noteEmptied(instanceId, at)),
+    forgetDeleted: ({ instanceId }) => store.write(() => deletedInstances.forgetDeleted(instanceId)),
     setSigningKeys: ({ instanceId, current, next, audit }) =>
       change(() => instances.setSigningKeys(instanceId, current, next), audit),
     replaceInstanceKeys: ({ instanceId, from, to }) => store.write(() => instances.replaceKeys(instanceId, from, to)),

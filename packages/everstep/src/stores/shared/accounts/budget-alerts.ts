@@ -25,7 +25,7 @@ export const isBudgetChanged = (before: QueueInstance, after: QueueInstance): bo
 const isAlert = ({ instanceId, month, percent }: BudgetAlertId): Sql =>
   sql`instance_id = ${instanceId} AND month = ${month} AND percent = ${percent}`;
 
-/** Returns whether the alert is noted. Only reads, because it is called repeatedly while the budget is exceeded. */
+/** Returns whether the alert is noted. Does not write, because the check is repeated while the budget is exceeded. */
 export function* isAlertNoted(alert: BudgetAlertId): Procedure<boolean> {
   return (yield* row(sql`SELECT percent FROM budget_alert WHERE ${isAlert(alert)}`)) !== null;
 }
@@ -51,7 +51,7 @@ export function* createAlert(
   if (!instance || textOrNull(instance, 'account_id') !== accountId) return false;
   if ((integerOrNull(instance, 'budget_dollars') ?? 0) !== budgetDollars) return false;
   yield* send(sql`DELETE FROM budget_alert WHERE instance_id = ${instanceId} AND month < ${month} AND due_at IS NULL`);
-  // In ascending order, so that two processes that note alerts of the same month do not deadlock.
+  // The order is ascending, so that two processes that note alerts of the same month do not deadlock.
   for (const percent of lowerPercents.toSorted((a, b) => a - b))
     yield* send(sql`
       INSERT INTO budget_alert (instance_id, month, percent, body, retried) VALUES (${instanceId}, ${month}, ${percent}, '', 0)
@@ -61,14 +61,14 @@ export function* createAlert(
 
 /** Returns the alerts that are due at or before this time, earliest first. */
 export function* dueAlerts(before: number, limit: number): Procedure<readonly PendingBudgetAlert[]> {
-  const due = yield* rows(sql`SELECT * FROM budget_alert WHERE due_at <= ${before} ORDER BY due_at LIMIT ${limit}`);
-  return due.map(ALERT.read);
+  const dueRows = yield* rows(sql`SELECT * FROM budget_alert WHERE due_at <= ${before} ORDER BY due_at LIMIT ${limit}`);
+  return dueRows.map(ALERT.read);
 }
 
 /** Returns the due time of the next alert after this time; null if there is none. */
 export function* nextAlertAt(after: number): Procedure<number | null> {
-  const next = yield* row(sql`SELECT min(due_at) AS due_at FROM budget_alert WHERE due_at > ${after}`);
-  return next && integerOrNull(next, 'due_at');
+  const nextRow = yield* row(sql`SELECT min(due_at) AS due_at FROM budget_alert WHERE due_at > ${after}`);
+  return nextRow && integerOrNull(nextRow, 'due_at');
 }
 
 /**

@@ -12,7 +12,7 @@ export type AccountChange = <Result>(
   isChanged?: (result: Result) => boolean,
 ) => Promise<Result>;
 
-/** Returns whether the change was made. A refusal is false, null or a word such as `not-found`. */
+/** Returns whether the procedure made the change. Otherwise its result is false, null or a word such as `not-found`. */
 const isDone = (result: unknown): boolean =>
   typeof result === 'string' ? result === 'done' || result === 'deleted' : result !== false && result !== null;
 

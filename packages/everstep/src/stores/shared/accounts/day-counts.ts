@@ -1,4 +1,4 @@
-/** Counts of a day (UTC) for each instance: runs that were started, and requests that were refused. */
+/** Counts of a day (UTC) for each instance: runs that were started, and requests that were rejected. */
 import type { CountOfDay, DayCount, DayCountKind } from '../../../ports/stores/account-store.js';
 import { type Procedure, rows } from '../sql/procedure.js';
 import { sql } from '../sql/sql.js';

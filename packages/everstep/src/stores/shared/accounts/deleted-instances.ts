@@ -6,7 +6,7 @@ import { type Procedure, row, rows, send } from '../sql/procedure.js';
 import { raw, sql } from '../sql/sql.js';
 import { NUMBER, nullable, TEXT, table } from '../sql/table.js';
 
-const DELETED = table<DeletedInstance>('deleted_instance', {
+const DELETED_INSTANCE = table<DeletedInstance>('deleted_instance', {
   instanceId: TEXT,
   accountId: nullable(TEXT),
   name: TEXT,
@@ -20,7 +20,7 @@ const DELETED = table<DeletedInstance>('deleted_instance', {
 export function* deleteInstance(instanceId: string, at: number): Procedure<boolean> {
   const deletedRow = yield* row(sql`DELETE FROM queue_instance WHERE instance_id = ${instanceId} RETURNING *`);
   if (!deletedRow) return false;
-  yield* send(DELETED.insert(DELETED.read({ ...deletedRow, deleted_at: at, emptied_at: null })));
+  yield* send(DELETED_INSTANCE.insert(DELETED_INSTANCE.read({ ...deletedRow, deleted_at: at, emptied_at: null })));
   for (const table of ['token', 'named_token', 'budget_alert'])
     yield* send(sql`DELETE FROM ${raw(table)} WHERE instance_id = ${instanceId}`);
   yield* send(sql`DELETE FROM secret WHERE name = ${alertSettingsName(instanceId)}`);
@@ -31,7 +31,7 @@ export function* deleteInstance(instanceId: string, at: number): Procedure<boole
 }
 
 export function* listDeletedInstances(): Procedure<readonly DeletedInstance[]> {
-  return (yield* rows(sql`SELECT * FROM deleted_instance ORDER BY instance_id`)).map(DELETED.read);
+  return (yield* rows(sql`SELECT * FROM deleted_instance ORDER BY instance_id`)).map(DELETED_INSTANCE.read);
 }
 
 export const noteEmptied = (instanceId: string, at: number): Procedure<void> =>

@@ -76,16 +76,16 @@ export function* changeInstance(
   change: InstanceChange,
   noteInstance: NoteInstance,
 ): Procedure<QueueInstance | null> {
-  const before = yield* lockInstance(instanceId);
-  if (!before) return null;
+  const instance = yield* lockInstance(instanceId);
+  if (!instance) return null;
   if (change.accountId !== undefined) yield* requireAccount(change.accountId);
   const changedRow = yield* row(sql`
-    UPDATE queue_instance SET ${INSTANCE.assignments({ ...before, ...change })} WHERE instance_id = ${instanceId} RETURNING *`);
+    UPDATE queue_instance SET ${INSTANCE.assignments({ ...instance, ...change })} WHERE instance_id = ${instanceId} RETURNING *`);
   if (!changedRow) return null;
-  const after = INSTANCE.read(changedRow);
+  const changedInstance = INSTANCE.read(changedRow);
   yield* noteInstance(instanceId, change.price);
-  if (isBudgetChanged(before, after)) yield* forgetAlerts(instanceId);
-  return after;
+  if (isBudgetChanged(instance, changedInstance)) yield* forgetAlerts(instanceId);
+  return changedInstance;
 }
 
 /** Replaces the signing keys. Fails if there is no such instance. */
@@ -107,11 +107,11 @@ export function* replaceKeys(instanceId: string, from: InstanceKeys, to: Instanc
   return replacedCount === 1;
 }
 
-export function* addWorkflowOrigin(instanceId: string, origin: string, limit: number): Procedure<void> {
+export function* addWorkflowOrigin(instanceId: string, origin: string, maxOrigins: number): Procedure<void> {
   const instance = yield* lockInstance(instanceId);
-  const knownOrigins = instance?.workflowOrigins ?? [];
-  if (!instance || knownOrigins.includes(origin) || knownOrigins.length >= limit) return;
-  const origins = JSON.stringify([...knownOrigins, origin]);
+  const existingOrigins = instance?.workflowOrigins ?? [];
+  if (!instance || existingOrigins.includes(origin) || existingOrigins.length >= maxOrigins) return;
+  const origins = JSON.stringify([...existingOrigins, origin]);
   yield* send(sql`UPDATE queue_instance SET workflow_origins = ${origins} WHERE instance_id = ${instanceId}`);
 }
 

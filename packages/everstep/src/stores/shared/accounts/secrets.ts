@@ -20,8 +20,8 @@ export function createSecrets(store: SqlStore): InstallationSecretStore {
   return {
     async secret({ name, value }) {
       // A store that does not accept writes can still be read.
-      const existing = await store.read(findSecret(name));
-      if (existing !== null) return existing;
+      const existingValue = await store.read(findSecret(name));
+      if (existingValue !== null) return existingValue;
       await store.write(() => send(sql`${SECRET.insert({ name, value })} ON CONFLICT (name) DO NOTHING`));
       // If several processes start at once, the secret of the first one counts.
       return (await store.read(findSecret(name))) ?? value;

@@ -1,4 +1,4 @@
-/** Teams, their members and pending invitations. A change locks the row of the team first, so two changes see each other. */
+/** Teams, their members and pending invitations. A change first locks the row of the team, so concurrent changes run in turn. */
 import {
   type InvitationRecord,
   type MemberRecord,
@@ -82,22 +82,22 @@ export function* leaveAllTeams(
   userId: string,
   successorId: string | null,
 ): Procedure<{ readonly deleted: readonly string[] } | 'last-owner'> {
-  const deletedIds: string[] = [];
-  const inheritedIds: string[] = [];
+  const deletedTeamIds: string[] = [];
+  const inheritedTeamIds: string[] = [];
   const teamIds = (yield* listTeams(userId)).map(({ teamId }) => teamId).sort();
   for (const teamId of teamIds) {
     yield* lockTeam(teamId);
     if (!(yield* isLastOwner(teamId, userId))) continue;
     const members = yield* listMembers(teamId);
-    if (members.length === 1 && !(yield* ownsSomething(teamId))) deletedIds.push(teamId);
-    else if (successorId !== userId && members.some((member) => member.userId === successorId)) inheritedIds.push(teamId);
+    if (members.length === 1 && !(yield* ownsSomething(teamId))) deletedTeamIds.push(teamId);
+    else if (successorId !== userId && members.some((member) => member.userId === successorId)) inheritedTeamIds.push(teamId);
     else return 'last-owner';
   }
-  for (const teamId of inheritedIds)
+  for (const teamId of inheritedTeamIds)
     yield* send(sql`UPDATE team_member SET role = 'owner' WHERE team_id = ${teamId} AND user_id = ${successorId}`);
-  for (const teamId of deletedIds) yield* deleteTeam(teamId);
+  for (const teamId of deletedTeamIds) yield* deleteTeam(teamId);
   yield* send(sql`DELETE FROM team_member WHERE user_id = ${userId}`);
-  return { deleted: deletedIds };
+  return { deleted: deletedTeamIds };
 }
 
 /** Deletes the team with its invitations. */
@@ -149,7 +149,7 @@ export function* removeMember(teamId: string, userId: string): Procedure<'done' 
 export function* putInvitation(invitation: InvitationRecord): Procedure<void> {
   const { teamId, email, createdAt } = invitation;
   yield* send(sql`DELETE FROM invitation WHERE (team_id = ${teamId} AND email = ${email}) OR expires_at <= ${createdAt}`);
-  // The team is locked, so a deletion at the same moment leaves no invitation behind.
+  // The team is locked, so a concurrent deletion of the team leaves no invitation behind.
   const team = yield* row(sql`SELECT team_id FROM team WHERE team_id = ${teamId} ${FOR_KEY_SHARE}`);
   if (!team) throw new Error(`there is no team ${teamId}`);
   yield* send(INVITATION.insert(invitation));

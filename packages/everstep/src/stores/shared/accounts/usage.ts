@@ -48,13 +48,13 @@ interface BilledUsage extends Omit<DayUsageRecord, 'day'> {
   readonly period: string;
 }
 
-/** In PostgreSQL, messages that were counted before there was a price have the first price of the instance. */
+/** In PostgreSQL, messages that were counted before the instance had a price have its first price. */
 const FIRST_PRICE = byDialect({
   sqlite: raw('NULL'),
   postgres: raw('(SELECT q.first_price FROM queue_instance q WHERE q.instance_id = u.instance_id)'),
 });
 
-/** Returns sums in the order of period, account and price. Periods are months or days; days exclude counts kept by month. */
+/** Returns sums in the order of period, account and price. Sums of days exclude counts that are stored by month. */
 function* readBilled(instanceId: string, from: string, periodLength: number): Procedure<readonly BilledUsage[]> {
   const foundRows = yield* rows(sql`
     SELECT u.month, u.account_id, u.price, ${FIRST_PRICE} AS first_price, CAST(sum(u.messages) AS bigint) AS messages
@@ -72,19 +72,19 @@ function* readBilled(instanceId: string, from: string, periodLength: number): Pr
   const sortKey = ({ accountId, price }: BilledUsage) => [accountId ?? NO_OWNER, price ?? NO_PRICE] as const;
   return [...sums.values()].sort((a, b) => {
     const [[ownerA, priceA], [ownerB, priceB]] = [sortKey(a), sortKey(b)];
-    return compare(a.period, b.period) || compare(ownerA, ownerB) || priceA - priceB;
+    return compareTexts(a.period, b.period) || compareTexts(ownerA, ownerB) || priceA - priceB;
   });
 }
 
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 export const createUsage = (store: SqlStore): Pick<UsageStore, 'usage' | 'usageByDay'> => ({
   async usage({ instanceId, fromMonth }) {
-    const billed = await store.read(readBilled(instanceId, fromMonth, MONTH_LENGTH));
-    return billed.toReversed().map(({ period: month, ...usage }) => ({ ...usage, month }));
+    const billedUsage = await store.read(readBilled(instanceId, fromMonth, MONTH_LENGTH));
+    return billedUsage.toReversed().map(({ period: month, ...usage }) => ({ ...usage, month }));
   },
   async usageByDay({ instanceId, fromDay }) {
-    const billed = await store.read(readBilled(instanceId, fromDay, DAY_LENGTH));
-    return billed.map(({ period: day, ...usage }) => ({ ...usage, day }));
+    const billedUsage = await store.read(readBilled(instanceId, fromDay, DAY_LENGTH));
+    return billedUsage.map(({ period: day, ...usage }) => ({ ...usage, day }));
   },
 });

@@ -1,4 +1,4 @@
-/** Users and their API keys. Email addresses are stored and compared in lower case. */
+/** Users and their API keys. Email addresses are stored and compared in lowercase. */
 import type { ApiKeyRecord, UserRecord } from '../../../ports/stores/account-store.js';
 import { FOR_UPDATE, isTrue } from '../sql/dialect.js';
 import { count, type Procedure, row, rows, send } from '../sql/procedure.js';
@@ -48,8 +48,8 @@ export function* findUserByEmail(email: string): Procedure<UserRecord | null> {
 }
 
 /**
- * Locks the user and all operators, so that two operators who leave at once wait for each other. Returns null if
- * there is no such user.
+ * Locks the user and all operators, so that concurrent removals of two operators run one after the other. Returns null if there
+ * is no such user.
  */
 export function* lockUser(userId: string): Procedure<{ readonly isLastOperator: boolean } | null> {
   yield* rows(sql`SELECT user_id FROM account_user WHERE ${IS_OPERATOR} ORDER BY user_id ${FOR_UPDATE}`);
@@ -68,7 +68,7 @@ export const setUserDisabled = (userId: string, at: number | null): Procedure<vo
 export const setOperator = (userId: string, isOperator: boolean): Procedure<void> =>
   send(sql`UPDATE account_user SET is_operator = ${isOperator} WHERE user_id = ${userId}`);
 
-/** Deletes the user with all API keys and login places. */
+/** Deletes the user with all API keys and login locations. */
 export function* deleteUser(userId: string): Procedure<void> {
   for (const table of ['login_place', 'api_key', 'account_user'])
     yield* send(sql`DELETE FROM ${raw(table)} WHERE user_id = ${userId}`);

@@ -31,7 +31,7 @@ const EVENT = table<{ readonly instanceId: string; readonly eventId: string; rea
   content: json(),
 });
 
-/** The columns of an alert that change. The others are the key of its row. */
+/** The columns of an alert that change. The others are written when the alert is created. */
 const CHANGEABLE_COLUMNS = table<
   Pick<Alert, 'lastAt' | 'endedAt' | 'occurrences' | 'details' | 'notice' | 'notifyAt' | 'notifiedAt'>
 >('alert', {
@@ -45,7 +45,7 @@ const CHANGEABLE_COLUMNS = table<
 });
 
 /** Stops the transaction of a round that another process has already completed. */
-class AlreadyDone extends Error {}
+class AlreadyDoneError extends Error {}
 
 function alertOf(alertRow: Parameters<typeof ALERT.read>[0]): Alert {
   const { instanceId: _instance, ...alert } = ALERT.read(alertRow);
@@ -55,22 +55,22 @@ function alertOf(alertRow: Parameters<typeof ALERT.read>[0]): Alert {
 export const addAlertEvent = ({ instanceId, event }: WriteOf<'alert'>): Procedure<void> =>
   send(EVENT.insert({ instanceId, eventId: event.eventId, content: event }));
 
-function* events(instanceId: string, limit: number): Procedure<readonly AlertEvent[]> {
+function* readEvents(instanceId: string, limit: number): Procedure<readonly AlertEvent[]> {
   const foundRows = yield* rows(sql`
     SELECT content FROM alert_event WHERE instance_id = ${instanceId} ORDER BY event_id LIMIT ${limit}`);
   return foundRows.map((eventRow) => readJson<AlertEvent>(eventRow, 'content'));
 }
 
-function* alerts(condition: Sql): Procedure<readonly Alert[]> {
+function* readAlerts(condition: Sql): Procedure<readonly Alert[]> {
   return (yield* rows(sql`SELECT * FROM alert WHERE ${condition}`)).map(alertOf);
 }
 
-function* record({ instanceId, changes, eventIds }: Parameters<AlertStore['record']>[0]): Procedure<boolean> {
+function* recordRound({ instanceId, changes, eventIds }: Parameters<AlertStore['record']>[0]): Procedure<boolean> {
   const removedCount =
     eventIds.length === 0
       ? 0
       : yield* count(sql`DELETE FROM alert_event WHERE instance_id = ${instanceId} AND event_id ${isOneOf(eventIds)}`);
-  if (removedCount !== eventIds.length) throw new AlreadyDone();
+  if (removedCount !== eventIds.length) throw new AlreadyDoneError();
   for (const { isNew, alert } of changes) {
     const { alertId } = alert;
     const writtenCount = isNew
@@ -78,7 +78,7 @@ function* record({ instanceId, changes, eventIds }: Parameters<AlertStore['recor
       : yield* count(sql`
           UPDATE alert SET ${CHANGEABLE_COLUMNS.assignments(alert)}
           WHERE instance_id = ${instanceId} AND alert_id = ${alertId} AND ended_at IS NULL`);
-    if (writtenCount === 0) throw new AlreadyDone();
+    if (writtenCount === 0) throw new AlreadyDoneError();
   }
   return true;
 }
@@ -94,19 +94,19 @@ const pageClause = ({ instanceId, isOpen, after, limit }: AlertPage): Sql => {
 
 export function createAlertStore(store: SqlStore): AlertStore {
   return {
-    events: ({ instanceId, limit }) => store.readDurable(events(instanceId, limit)),
-    open: ({ instanceId }) => store.read(alerts(sql`instance_id = ${instanceId} AND ended_at IS NULL ORDER BY alert_id`)),
+    events: ({ instanceId, limit }) => store.readDurable(readEvents(instanceId, limit)),
+    open: ({ instanceId }) => store.read(readAlerts(sql`instance_id = ${instanceId} AND ended_at IS NULL ORDER BY alert_id`)),
     async record(query) {
       try {
-        return await store.write(() => record(query));
+        return await store.write(() => recordRound(query));
       } catch (error) {
-        if (error instanceof AlreadyDone) return false;
+        if (error instanceof AlreadyDoneError) return false;
         throw error;
       }
     },
     dueNotices: ({ instanceId, before, limit }) =>
       store.readDurable(
-        alerts(sql`instance_id = ${instanceId} AND notify_at <= ${before} ORDER BY notify_at, alert_id LIMIT ${limit}`),
+        readAlerts(sql`instance_id = ${instanceId} AND notify_at <= ${before} ORDER BY notify_at, alert_id LIMIT ${limit}`),
       ),
     async countNotified({ instanceId, since }) {
       const foundRow = await store.read(
@@ -123,7 +123,7 @@ export function createAlertStore(store: SqlStore): AlertStore {
             : sql`UPDATE alert SET notify_at = ${notifyAt} WHERE ${isPending(instanceId, alert)}`,
         ),
       ),
-    list: (page) => store.read(alerts(pageClause(page))),
+    list: (page) => store.read(readAlerts(pageClause(page))),
     removeEnded: ({ instanceId, endedBefore, limit }) =>
       store.write(() =>
         count(sql`

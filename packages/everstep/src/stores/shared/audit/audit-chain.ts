@@ -19,8 +19,8 @@ const SEALED_AT_ONCE = 100;
 
 const positionOf = (foundRow: Row): ChainPosition => ({ seq: integer(foundRow, 'seq'), hash: text(foundRow, 'hash') });
 
-const entriesIn = (after: number, last: number, limit: number): Sql =>
-  sql`SELECT * FROM audit_log WHERE seq > ${after} AND seq <= ${last} ORDER BY seq LIMIT ${limit}`;
+const entriesIn = (after: number, lastSeq: number, limit: number): Sql =>
+  sql`SELECT * FROM audit_log WHERE seq > ${after} AND seq <= ${lastSeq} ORDER BY seq LIMIT ${limit}`;
 const hashesAfter = (after: number, limit: number): Sql =>
   sql`SELECT seq, hash FROM audit_chain WHERE seq > ${after} ORDER BY seq LIMIT ${limit}`;
 
@@ -30,11 +30,11 @@ function* anchor(): Procedure<ChainPosition> {
 }
 
 function* head(): Procedure<ChainPosition> {
-  const last = yield* row(sql`SELECT seq, hash FROM audit_chain ORDER BY seq DESC LIMIT 1`);
-  return last ? positionOf(last) : yield* anchor();
+  const lastRow = yield* row(sql`SELECT seq, hash FROM audit_chain ORDER BY seq DESC LIMIT 1`);
+  return lastRow ? positionOf(lastRow) : yield* anchor();
 }
 
-/** Adds entries to the chain. No entry is added at the same time, so none with a lower number appears later. */
+/** Adds entries to the chain. The lock prevents concurrent additions, so no entry with a lower number appears later. */
 function* seal(limit: number): Procedure<number> {
   yield* rows(LOCK_AUDIT_LOG);
   let { seq, hash } = yield* head();
@@ -91,8 +91,8 @@ function* chainedEntries({ after, limit, from, to }: Parameters<AuditStore['chai
 
 function* links(after: number, limit: number): Procedure<readonly ChainLink[]> {
   const positions = (yield* rows(hashesAfter(after, limit))).map(positionOf);
-  const last = positions.length < limit ? (yield* head()).seq : (positions.at(-1)?.seq ?? after);
-  const entries = (yield* rows(entriesIn(after, last, limit))).map(
+  const lastSeq = positions.length < limit ? (yield* head()).seq : (positions.at(-1)?.seq ?? after);
+  const entries = (yield* rows(entriesIn(after, lastSeq, limit))).map(
     (entryRow) => [integer(entryRow, 'seq'), AUDIT_LOG.read(entryRow)] as const,
   );
   return linksOf(new Map(positions.map(({ seq, hash }) => [seq, hash])), new Map(entries), limit);
@@ -101,11 +101,11 @@ function* links(after: number, limit: number): Procedure<readonly ChainLink[]> {
 function* removeBefore(before: number, limit: number): Procedure<number> {
   yield* rows(LOCK_AUDIT_LOG);
   const foundRows = yield* rows(entriesIn(0, (yield* head()).seq, limit));
-  const firstKept = foundRows.findIndex((entryRow) => integer(entryRow, 'at') >= before);
-  const oldRows = firstKept === -1 ? foundRows : foundRows.slice(0, firstKept);
-  const last = oldRows.at(-1);
-  if (!last) return 0;
-  const seq = integer(last, 'seq');
+  const firstKeptIndex = foundRows.findIndex((entryRow) => integer(entryRow, 'at') >= before);
+  const oldRows = firstKeptIndex === -1 ? foundRows : foundRows.slice(0, firstKeptIndex);
+  const lastRow = oldRows.at(-1);
+  if (!lastRow) return 0;
+  const seq = integer(lastRow, 'seq');
   const link = yield* row(hashesAfter(seq - 1, 1));
   if (!link || integer(link, 'seq') !== seq) return 0;
   const readers = oldRows.flatMap((entryRow) =>
@@ -130,7 +130,7 @@ function* claimPush(now: number, until: number): Procedure<number | null> {
 
 export function createAuditStore(store: SqlStore): AuditStore {
   return {
-    // Usually there is no such entry, and then no write is needed.
+    // Usually the chain contains all entries, and no write is needed.
     seal: async ({ limit }) => ((await store.read(hasUnsealed())) ? store.write(() => seal(limit)) : 0),
     chained: (query) => store.read(chainedEntries(query)),
     links: ({ after, limit }) => store.read(links(after, limit)),

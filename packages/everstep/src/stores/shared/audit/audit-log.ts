@@ -60,10 +60,10 @@ export function* listAudit(
   }
   const seqs = new Set<number>();
   for (const accountId of new Set(accountIds)) {
-    const newest = yield* rows(sql`
+    const readerRows = yield* rows(sql`
       SELECT entry_seq FROM audit_reader WHERE account_id = ${accountId} AND entry_seq < ${before}
       ORDER BY entry_seq DESC LIMIT ${limit}`);
-    for (const entry of newest) seqs.add(integer(entry, 'entry_seq'));
+    for (const readerRow of readerRows) seqs.add(integer(readerRow, 'entry_seq'));
   }
   const newestSeqs = [...seqs].sort((a, b) => b - a).slice(0, limit);
   const foundRows = yield* rows(sql`SELECT * FROM audit_log WHERE seq ${isOneOfNumbers(newestSeqs)}`);

@@ -17,18 +17,18 @@ const COMMIT_COUNTS = {
 const STATES = ['started', 'succeeded', 'failed', 'canceled'] as const;
 
 /** Returns SQL for the counters of each hour, with a row for each state. */
-const hourSums = (owner: string, commitCounts: string): string => `
+const hourSums = (ownerColumn: string, commitCounts: string): string => `
   WITH hours AS (
-    SELECT ${owner}, start, started, succeeded, failed, canceled FROM insight WHERE period = 1 AND scope IN (0, 1)
+    SELECT ${ownerColumn}, start, started, succeeded, failed, canceled FROM insight WHERE period = 1 AND scope IN (0, 1)
     UNION ALL ${commitCounts})
-  ${STATES.map((state) => `SELECT ${owner}, start, '${state}' AS state, sum(${state}) AS count FROM hours GROUP BY ${owner}, start`).join(' UNION ALL ')}`;
+  ${STATES.map((state) => `SELECT ${ownerColumn}, start, '${state}' AS state, sum(${state}) AS count FROM hours GROUP BY ${ownerColumn}, start`).join(' UNION ALL ')}`;
 
 /** Returns SQL for hours with uncounted runs. The first hour is skipped: it may have runs that are older than the counters. */
-const uncountedRuns = (owner: string, sums: string, foundRuns: string): string => `
-  SELECT f.${owner} || ', hour ' || f.start || ': ' || coalesce(c.count, 0) || ' ' || f.state || ' counted, ' || f.count || ' found' AS what
+const uncountedRuns = (ownerColumn: string, sums: string, foundRuns: string): string => `
+  SELECT f.${ownerColumn} || ', hour ' || f.start || ': ' || coalesce(c.count, 0) || ' ' || f.state || ' counted, ' || f.count || ' found' AS what
   FROM (${foundRuns}) f
-  JOIN (SELECT ${owner}, min(start) AS start FROM (${sums}) k GROUP BY ${owner}) b ON b.${owner} = f.${owner} AND b.start < f.start
-  LEFT JOIN (${sums}) c ON c.${owner} = f.${owner} AND c.start = f.start AND c.state = f.state
+  JOIN (SELECT ${ownerColumn}, min(start) AS start FROM (${sums}) k GROUP BY ${ownerColumn}) b ON b.${ownerColumn} = f.${ownerColumn} AND b.start < f.start
+  LEFT JOIN (${sums}) c ON c.${ownerColumn} = f.${ownerColumn} AND c.start = f.start AND c.state = f.state
   WHERE f.count > coalesce(c.count, 0)`;
 
 const hourOf = (column: string): string => `(${column} / 3600000 * 3600000)`;
@@ -49,29 +49,29 @@ const FOUND_RUNS = {
 
 const SUMS_DIFFER = STATES.map((state) => `sum(side * ${state}) <> 0`).join(' OR ');
 
-const hoursDifferFromMinutes = (owner: string): string => `
-  SELECT i.${owner} || ', hour ' || ${hourOf('i.start')} || ', ' || i.workflow AS what
+const hoursDifferFromMinutes = (ownerColumn: string): string => `
+  SELECT i.${ownerColumn} || ', hour ' || ${hourOf('i.start')} || ', ' || i.workflow AS what
   FROM (SELECT x.*, CASE period WHEN 1 THEN 1 ELSE -1 END AS side FROM insight x WHERE period IN (0, 1)) i
-  JOIN (SELECT ${owner}, min(start) AS start FROM insight WHERE period = 0 GROUP BY ${owner}) b
-    ON b.${owner} = i.${owner} AND b.start < ${hourOf('i.start')}
-  GROUP BY i.${owner}, ${hourOf('i.start')}, i.scope, i.workflow HAVING ${SUMS_DIFFER}`;
+  JOIN (SELECT ${ownerColumn}, min(start) AS start FROM insight WHERE period = 0 GROUP BY ${ownerColumn}) b
+    ON b.${ownerColumn} = i.${ownerColumn} AND b.start < ${hourOf('i.start')}
+  GROUP BY i.${ownerColumn}, ${hourOf('i.start')}, i.scope, i.workflow HAVING ${SUMS_DIFFER}`;
 
 /** A day has the totals of its hours, but fewer workflows. The first day may have lost hours. */
-const daysDifferFromHours = (owner: string): string => `
-  SELECT d.${owner} || ', day ' || d.start AS what
+const daysDifferFromHours = (ownerColumn: string): string => `
+  SELECT d.${ownerColumn} || ', day ' || d.start AS what
   FROM insight d
-  JOIN (SELECT ${owner}, min(start) AS start FROM insight WHERE period = 1 GROUP BY ${owner}) b
-    ON b.${owner} = d.${owner} AND b.start <= d.start
-  LEFT JOIN insight h ON h.${owner} = d.${owner} AND h.period = 1 AND h.scope = d.scope AND h.workflow = ''
+  JOIN (SELECT ${ownerColumn}, min(start) AS start FROM insight WHERE period = 1 GROUP BY ${ownerColumn}) b
+    ON b.${ownerColumn} = d.${ownerColumn} AND b.start <= d.start
+  LEFT JOIN insight h ON h.${ownerColumn} = d.${ownerColumn} AND h.period = 1 AND h.scope = d.scope AND h.workflow = ''
     AND h.start >= d.start AND h.start < d.start + ${DAY_MS}
   WHERE d.period = 2 AND d.scope IN (0, 1)
-  GROUP BY d.${owner}, d.start, d.scope, ${STATES.map((state) => `d.${state}`).join(', ')}
+  GROUP BY d.${ownerColumn}, d.start, d.scope, ${STATES.map((state) => `d.${state}`).join(', ')}
   HAVING ${STATES.map((state) => `d.${state} <> coalesce(sum(h.${state}), 0)`).join(' OR ')}`;
 
-const totalsDiffer = (owner: string): string => `
-  SELECT i.${owner} || ', period ' || i.period || ', ' || i.start AS what
+const totalsDiffer = (ownerColumn: string): string => `
+  SELECT i.${ownerColumn} || ', period ' || i.period || ', ' || i.start AS what
   FROM (SELECT x.*, CASE scope WHEN 0 THEN 1 ELSE -1 END AS side FROM insight x WHERE scope <> 1) i
-  GROUP BY i.${owner}, i.period, i.start HAVING ${SUMS_DIFFER}`;
+  GROUP BY i.${ownerColumn}, i.period, i.start HAVING ${SUMS_DIFFER}`;
 
 export const INSIGHT_CHECKS: readonly ConsistencyCheck[] = [
   {

@@ -58,8 +58,8 @@ export function* listSchedules(instanceId: string, after: Position | null, limit
       AND (s.created_at, s.seq) > (CAST(${createdAt} AS bigint), CAST(${seq} AS bigint))
     ORDER BY s.created_at, s.seq LIMIT ${limit + 1}`);
   const page = foundRows.slice(0, limit);
-  const last = page.at(-1);
-  const next = last && foundRows.length > limit ? `${integer(last, 'created_at')} ${text(last, 'position')}` : null;
+  const lastRow = page.at(-1);
+  const next = lastRow && foundRows.length > limit ? `${integer(lastRow, 'created_at')} ${text(lastRow, 'position')}` : null;
   return { items: page.map(listedScheduleOf), next };
 }
 
@@ -83,6 +83,6 @@ export function* dueSchedules({
 
 /** Returns the time of the earliest next tick; null if no schedule has one. */
 export function* nextScheduleAt(): Procedure<number | null> {
-  const next = yield* row(sql`SELECT next_at FROM schedule WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1`);
-  return next && integer(next, 'next_at');
+  const nextRow = yield* row(sql`SELECT next_at FROM schedule WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1`);
+  return nextRow && integer(nextRow, 'next_at');
 }

@@ -132,16 +132,16 @@ export function* records(
   const foundRows = yield* rows(sql`
     SELECT g.*, ${listOf('workflow_url, entries', workflows)} AS workflows, ${listOf('hour, count', hours)} AS hours
     FROM dead_letter_group g WHERE g.${ofInstance(instanceId)} AND g.fingerprint ${isOneOf(fingerprints)}`);
-  const newest = yield* examples(instanceId, fingerprints);
-  const byFingerprint = new Map(foundRows.map((groupRow) => [text(groupRow, 'fingerprint'), groupRow]));
+  const newestEntries = yield* examples(instanceId, fingerprints);
+  const rowsByFingerprint = new Map(foundRows.map((groupRow) => [text(groupRow, 'fingerprint'), groupRow]));
   return fingerprints.flatMap((fingerprint) => {
-    const group = byFingerprint.get(fingerprint);
+    const group = rowsByFingerprint.get(fingerprint);
     if (!group) return [];
     return {
       ...GROUP.read(group),
       instanceId,
-      exampleDlqId: newest.get(fingerprint)?.dlqId ?? null,
-      latest: newest.get(fingerprint)?.latest ?? null,
+      exampleDlqId: newestEntries.get(fingerprint)?.dlqId ?? null,
+      latest: newestEntries.get(fingerprint)?.latest ?? null,
       workflows: json<[string, number][]>(group, 'workflows').map(([workflowUrl, entries]) => ({ workflowUrl, entries })),
       hours: json<[number, number][]>(group, 'hours').map(([hour, count]) => ({ hour, count })),
     };
@@ -185,12 +185,12 @@ export function* groupsFrom(
     [KNOWN, withIndex('dead_letter_group_fresh'), sql`g.rank = 1 AND g.first_seen_at <= ${newSince}`, raw('')],
   ];
   const { states, workflowUrls, fromDate, toDate, withEmpty } = filter;
-  const common = [sql`g.${ofInstance(instanceId)}`, sql`g.kind = ${filter.kind}`];
-  if (fromDate !== undefined) common.push(sql`g.last_seen_at >= ${fromDate}`);
-  if (toDate !== undefined) common.push(sql`g.first_seen_at <= ${toDate}`);
-  if (!withEmpty) common.push(sql`g.entries > 0`);
+  const commonConditions = [sql`g.${ofInstance(instanceId)}`, sql`g.kind = ${filter.kind}`];
+  if (fromDate !== undefined) commonConditions.push(sql`g.last_seen_at >= ${fromDate}`);
+  if (toDate !== undefined) commonConditions.push(sql`g.first_seen_at <= ${toDate}`);
+  if (!withEmpty) commonConditions.push(sql`g.entries > 0`);
   if (workflowUrls) {
-    common.push(sql`EXISTS (
+    commonConditions.push(sql`EXISTS (
       SELECT 1 FROM dead_letter_group_workflow w WHERE ${ofGroup('w')} AND w.workflow_url ${isOneOf(workflowUrls)})`);
   }
   const requestedWalks = walks.filter(
@@ -200,7 +200,7 @@ export function* groupsFrom(
   const isAfter = sql`
     g.last_seen_at <= ${after.lastSeenAt} AND (g.last_seen_at < ${after.lastSeenAt} OR g.fingerprint > ${after.fingerprint})`;
   const statements = requestedWalks.map(([part, index, condition, order]) => {
-    const conditions = joinSql([...common, condition, ...(part === after.part ? [isAfter] : [])], ' AND ');
+    const conditions = joinSql([...commonConditions, condition, ...(part === after.part ? [isAfter] : [])], ' AND ');
     return unionPart(
       sql`SELECT ${raw(String(part))} AS part, g.fingerprint, g.last_seen_at FROM dead_letter_group g ${index}
         WHERE ${conditions} ${order}`,
@@ -214,13 +214,13 @@ export function* groupsFrom(
   return foundGroups.sort(compareGroups);
 }
 
-export function* list(page: DeadLetterGroupPage, specific: StoreSpecificGroups): Procedure<Listing<DeadLetterGroupRecord>> {
+export function* list(page: DeadLetterGroupPage, specificParts: StoreSpecificGroups): Procedure<Listing<DeadLetterGroupRecord>> {
   const { instanceId, now, after, limit } = page;
   const foundGroups = yield* groupsFrom(page, after === null ? undefined : positionFrom(after));
   const fingerprints = foundGroups.slice(0, limit).map(({ fingerprint }) => fingerprint);
-  const last = foundGroups.length > limit ? foundGroups[limit - 1] : undefined;
+  const lastGroup = foundGroups.length > limit ? foundGroups[limit - 1] : undefined;
   return {
-    items: yield* records(instanceId, fingerprints, now, specific),
-    next: last ? `${last.part}-${last.lastSeenAt}-${last.fingerprint}` : null,
+    items: yield* records(instanceId, fingerprints, now, specificParts),
+    next: lastGroup ? `${lastGroup.part}-${lastGroup.lastSeenAt}-${lastGroup.fingerprint}` : null,
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Groups that need attention. States are counted with an index. Triaged groups are few, so their snoozes are compared one by one,
- * with the function that all parts of the server use.
+ * Groups that need attention. States are counted with an index. Triaged groups are few, so their snoozes are checked one by one,
+ * with the function that the whole server uses.
  */
 import { groupState, NEW_FOR_MS } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { attentionFor, countsWithTriage, type TriagedGroup } from '../../../engine/dead-letters/group-triage.js';
@@ -38,12 +38,12 @@ function* triagedGroups({ instanceId, kind }: DeadLetterGroupsQuery) {
 
 export function* groupsNeedingAttention(
   query: DeadLetterGroupsQuery & { readonly limit: number },
-  specific: StoreSpecificGroups,
+  specificParts: StoreSpecificGroups,
 ): Procedure<readonly DeadLetterGroupRecord[]> {
   const { instanceId, kind, now, limit } = query;
-  const triaged = yield* triagedGroups(query);
+  const groups = yield* triagedGroups(query);
   const quietFingerprints = new Set(
-    triaged.filter((group) => attentionFor(group, now) === null).map(({ fingerprint }) => fingerprint),
+    groups.filter((group) => attentionFor(group, now) === null).map(({ fingerprint }) => fingerprint),
   );
   const filter = { kind, states: ['regressed', 'new'], withEmpty: false } as const;
   const page = { instanceId, filter, now, after: null, limit: limit + quietFingerprints.size };
@@ -51,9 +51,9 @@ export function* groupsNeedingAttention(
     .map(({ fingerprint }) => fingerprint)
     .filter((fingerprint) => !quietFingerprints.has(fingerprint));
   // A known group needs attention only if its snooze is over.
-  for (const group of triaged)
+  for (const group of groups)
     if (!quietFingerprints.has(group.fingerprint) && groupState(group, now) === 'known') fingerprints.push(group.fingerprint);
-  return yield* records(instanceId, fingerprints.slice(0, limit), now, specific);
+  return yield* records(instanceId, fingerprints.slice(0, limit), now, specificParts);
 }
 
 export function* totals(query: DeadLetterGroupsQuery): Procedure<DeadLetterGroupTotals> {

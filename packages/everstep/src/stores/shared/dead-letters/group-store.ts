@@ -10,23 +10,23 @@ import { list, records, type StoreSpecificGroups, TRIAGE } from './dead-letter-g
 import { groupsNeedingAttention, totals } from './group-attention.js';
 import { mergeReplacedGroup } from './replaced-groups.js';
 
-/** Returns the assignments of the state columns that a mark changes, which follow that of the triage. */
-function stateAfter({ kind, at, by }: GroupMark): Sql {
-  const toKnown = sql`, regressed_at = NULL, rank = 2`;
-  if (kind === 'acknowledge') return sql`${toKnown}, acknowledged_at = ${at}, acknowledged_by = ${by}`;
+/** Returns the assignments of the state columns that a mark changes, as a continuation of the assignment of the triage. */
+function stateAssignments({ kind, at, by }: GroupMark): Sql {
+  const knownAssignments = sql`, regressed_at = NULL, rank = 2`;
+  if (kind === 'acknowledge') return sql`${knownAssignments}, acknowledged_at = ${at}, acknowledged_by = ${by}`;
   if (kind !== 'resolve') return raw('');
-  return sql`${toKnown}, resolved_at = ${at}, acknowledged_at = coalesce(acknowledged_at, ${at}),
+  return sql`${knownAssignments}, resolved_at = ${at}, acknowledged_at = coalesce(acknowledged_at, ${at}),
     acknowledged_by = CASE WHEN acknowledged_at IS NULL THEN ${by} ELSE acknowledged_by END`;
 }
 
-function* mark(instanceId: string, fingerprint: string, groupMark: GroupMark): Procedure<MarkOutcome> {
-  const group = sql`${ofInstance(instanceId)} AND fingerprint = ${fingerprint}`;
-  // Locked, so that no note is lost when two are added at the same time.
-  const foundRow = yield* row(sql`SELECT triage FROM dead_letter_group WHERE ${group} ${FOR_UPDATE}`);
+function* markGroup(instanceId: string, fingerprint: string, groupMark: GroupMark): Procedure<MarkOutcome> {
+  const isGroup = sql`${ofInstance(instanceId)} AND fingerprint = ${fingerprint}`;
+  // The row is locked, so that no note is lost if two are added at the same time.
+  const foundRow = yield* row(sql`SELECT triage FROM dead_letter_group WHERE ${isGroup} ${FOR_UPDATE}`);
   if (!foundRow) return 'not-found';
   const triage = triaged(TRIAGE.read(foundRow, 'triage'), groupMark);
   if (typeof triage === 'string') return triage;
-  yield* send(sql`UPDATE dead_letter_group SET triage = ${TRIAGE.write(triage)}${stateAfter(groupMark)} WHERE ${group}`);
+  yield* send(sql`UPDATE dead_letter_group SET triage = ${TRIAGE.write(triage)}${stateAssignments(groupMark)} WHERE ${isGroup}`);
   return 'done';
 }
 
@@ -48,24 +48,25 @@ function* tidy(now: number, limit: number): Procedure<number> {
   return agedGroups + removedHours + removedGroups;
 }
 
-export function createDeadLetterGroups(store: SqlStore, specific: StoreSpecificGroups): DeadLetterGroupStore {
-  const change = createAccountChange(store, specific.addAudit);
+export function createDeadLetterGroups(store: SqlStore, specificParts: StoreSpecificGroups): DeadLetterGroupStore {
+  const change = createAccountChange(store, specificParts.addAudit);
   return {
-    ungrouped: specific.ungrouped,
+    ungrouped: specificParts.ungrouped,
     async group(query) {
-      await specific.group(query);
+      await specificParts.group(query);
       while ((await store.write(mergeReplacedGroup)) > 0);
     },
-    recount: specific.recount,
-    list: (page) => store.read(list(page, specific)),
-    needingAttention: (query) => store.read(groupsNeedingAttention(query, specific)),
+    recount: specificParts.recount,
+    list: (page) => store.read(list(page, specificParts)),
+    needingAttention: (query) => store.read(groupsNeedingAttention(query, specificParts)),
     totals: (query) => store.read(totals(query)),
     async find({ instanceId, fingerprint, now }) {
-      const [record] = await store.read(records(instanceId, [fingerprint], now, specific));
+      const [record] = await store.read(records(instanceId, [fingerprint], now, specificParts));
       return record ?? null;
     },
-    mark: ({ instanceId, fingerprint, mark: groupMark, audit }) => change(() => mark(instanceId, fingerprint, groupMark), audit),
-    // A process may have ended between a move and the merge.
+    mark: ({ instanceId, fingerprint, mark: groupMark, audit }) =>
+      change(() => markGroup(instanceId, fingerprint, groupMark), audit),
+    // A process may have ended after entries were moved and before the merge.
     tidy: async ({ now, limit }) => (await store.write(mergeReplacedGroup)) + (await store.write(() => tidy(now, limit))),
   };
 }

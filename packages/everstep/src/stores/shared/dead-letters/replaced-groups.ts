@@ -28,8 +28,8 @@ export function* mergeReplacedGroup(): Procedure<number> {
   const isGroup = (fingerprint: string): Sql => sql`${OWNER} = ${owner} AND fingerprint = ${fingerprint}`;
   // Groups are locked in the order in which commits lock them.
   for (const fingerprint of [from, to].sort()) {
-    const locked = yield* row(sql`SELECT entries FROM dead_letter_group WHERE ${isGroup(fingerprint)} ${FOR_UPDATE}`);
-    if (fingerprint === from && (!locked || Number(locked.entries) !== 0)) return 0;
+    const lockedGroup = yield* row(sql`SELECT entries FROM dead_letter_group WHERE ${isGroup(fingerprint)} ${FOR_UPDATE}`);
+    if (fingerprint === from && (!lockedGroup || Number(lockedGroup.entries) !== 0)) return 0;
   }
   if (to !== SEVERAL) {
     yield* send(sql`

@@ -29,15 +29,15 @@ function* nextDay(instanceId: string, until: number): Procedure<number | null> {
   const lastDayRow = yield* row(sql`SELECT max(start) AS start FROM insight WHERE ${ofTotals(PERIODS.day, SCOPES.runs)}`);
   const lastDay = lastDayRow ? integerOrNull(lastDayRow, 'start') : null;
   const from = lastDay === null ? 0 : lastDay + DAY_MS;
-  let first: number | null = null;
+  let firstStart: number | null = null;
   for (const scope of [SCOPES.runs, SCOPES.messages]) {
     const foundRow = yield* row(sql`
       SELECT min(start) AS start FROM insight
       WHERE ${ofTotals(PERIODS.hour, scope)} AND start >= ${from} AND start < ${startOfDay(until)}`);
     const start = foundRow ? integerOrNull(foundRow, 'start') : null;
-    if (start !== null) first = Math.min(first ?? start, start);
+    if (start !== null) firstStart = Math.min(firstStart ?? start, start);
   }
-  return first === null ? null : startOfDay(first);
+  return firstStart === null ? null : startOfDay(firstStart);
 }
 
 /** Returns the counters with the steps that were executed most often; the other steps are counted together. */
@@ -50,7 +50,7 @@ function limitSteps({ steps, ...runs }: RunCounts): RunCounts {
   return counts;
 }
 
-/** Returns the counters of the workflows with the most runs; those of the others are added up, without their steps' names. */
+/** Returns the counters of the workflows with the most runs; those of the others are added up, without the names of their steps. */
 function limitWorkflows(sums: ReadonlyMap<string, RunCounts>): ReadonlyMap<string, RunCounts> {
   const namedWorkflows = [...sums]
     .filter(([workflow]) => workflow !== OTHER_WORKFLOWS)
@@ -87,15 +87,15 @@ export function* addUpDay(instanceId: string, until: number | null): Procedure<n
     if (scope === SCOPES.workflow) mergeInto(workflows, text(sumRow, 'workflow'), countsOfRow(sumRow));
     else mergeInto(totals, scope, countsOfRow(sumRow));
   }
-  const counter = (scope: number, workflow: string, counts: RunCounts): Counter => ({
+  const dayCounter = (scope: number, workflow: string, counts: RunCounts): Counter => ({
     period: PERIODS.day,
     start: day,
     scope,
     workflow,
     counts,
   });
-  for (const [scope, counts] of totals) yield* writeCounter(instanceId, counter(scope, '', counts));
+  for (const [scope, counts] of totals) yield* writeCounter(instanceId, dayCounter(scope, '', counts));
   for (const [workflow, counts] of limitWorkflows(workflows))
-    yield* writeCounter(instanceId, counter(SCOPES.workflow, workflow, counts));
+    yield* writeCounter(instanceId, dayCounter(SCOPES.workflow, workflow, counts));
   return 1;
 }

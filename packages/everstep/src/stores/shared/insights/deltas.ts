@@ -1,7 +1,7 @@
 /**
  * The counters that a commit adds. A commit writes one row for each instance, however many runs it contains; the rows are added
- * to the counters of their minute and hour later, and a read includes rows that are not added yet. A commit therefore waits for
- * no other, and touches one page.
+ * to the counters of their minute and hour later, and a read includes rows that are not added yet. A commit therefore never
+ * waits for another one, and touches one page.
  * Keeps invariant 19.
  */
 import { count, type InsightCounts, noCounts, type RunCounts, startOfMinute } from '../../../engine/insights/counts.js';
@@ -63,15 +63,15 @@ export class FoldTurns {
 
   /** Returns the instances whose rows should be added now. */
   dueAfter(deltas: readonly InsightDelta[]): readonly string[] {
-    const due: string[] = [];
+    const dueInstanceIds: string[] = [];
     for (const { instanceId } of deltas) {
       const rows = (this.rows.get(instanceId) ?? 0) + 1;
       if (rows < FOLD_AFTER) this.rows.set(instanceId, rows);
       else {
         this.rows.delete(instanceId);
-        due.push(instanceId);
+        dueInstanceIds.push(instanceId);
       }
     }
-    return due;
+    return dueInstanceIds;
   }
 }

@@ -60,7 +60,7 @@ export const runsOfRow = (row: Row): RunCounts => ({
   succeeded: integer(row, 'succeeded'),
   failed: integer(row, 'failed'),
   canceled: integer(row, 'canceled'),
-  // The JSON was written below.
+  // `writeCounter` has written the JSON.
   durations: histogramFrom(JSON.parse(text(row, 'durations')) as StoredHistogram),
   steps: new Map(),
 });
@@ -73,9 +73,9 @@ export const countsOfRow = (row: Row): RunCounts => ({
 /** Counters of an instance that a fold changes. */
 class Counters {
   private readonly counters = new Map<string, Counter>();
-  private readonly changed = new Set<Counter>();
+  private readonly countersToWrite = new Set<Counter>();
   /** Number of workflows with their own counters, by hour. */
-  private readonly workflows = new Map<number, number>();
+  private readonly workflowCounts = new Map<number, number>();
   /** Days with their own counters. */
   private readonly days = new Set<number>();
 
@@ -95,14 +95,14 @@ class Counters {
     const key = keyOf(period, start, scope, workflow);
     const counter = this.counters.get(key) ?? { period, start, scope, workflow, counts: noCounts() };
     this.keepCounter(counter);
-    this.changed.add(counter);
+    this.countersToWrite.add(counter);
     return counter.counts;
   }
 
   /** Returns the name under which the workflow is counted in the hour. */
   nameInHour(hour: number, workflow: string): string {
     if (this.counters.has(keyOf(PERIODS.hour, hour, SCOPES.workflow, workflow))) return workflow;
-    const isFull = (this.workflows.get(hour) ?? 0) >= MAX_WORKFLOWS;
+    const isFull = (this.workflowCounts.get(hour) ?? 0) >= MAX_WORKFLOWS;
     return isFull || workflow.length > MAX_WORKFLOW_LENGTH ? OTHER_WORKFLOWS : workflow;
   }
 
@@ -116,7 +116,7 @@ class Counters {
   }
 
   get changedCounters(): ReadonlySet<Counter> {
-    return this.changed;
+    return this.countersToWrite;
   }
 
   private keepCounter(counter: Counter): void {
@@ -126,7 +126,7 @@ class Counters {
     this.counters.set(key, counter);
     if (period === PERIODS.day) this.days.add(start);
     if (period === PERIODS.hour && scope === SCOPES.workflow && workflow !== OTHER_WORKFLOWS)
-      this.workflows.set(start, (this.workflows.get(start) ?? 0) + 1);
+      this.workflowCounts.set(start, (this.workflowCounts.get(start) ?? 0) + 1);
   }
 }
 
@@ -134,33 +134,34 @@ const keyOf = (period: number, start: number, scope: number, workflow: string): 
   `${period} ${start} ${scope} ${workflow}`;
 
 /** Adds the counters of a workflow. Steps that have no counters in `longerPeriod` are counted together. */
-function addWorkflow(longerPeriod: RunCounts, shorterPeriod: RunCounts | null, added: RunCounts, isOther: boolean): void {
+function addWorkflow(longerPeriod: RunCounts, shorterPeriod: RunCounts | null, addedCounts: RunCounts, isOther: boolean): void {
   const periods = shorterPeriod === null ? [longerPeriod] : [longerPeriod, shorterPeriod];
-  for (const [name, step] of added.steps) {
+  for (const [name, step] of addedCounts.steps) {
     const hasCounters = !isOther && (longerPeriod.steps.has(name) || longerPeriod.steps.size < MAX_STEPS);
     for (const counts of periods) addStep(counts, hasCounters ? name : OTHER, step);
   }
-  for (const counts of periods) addRuns(counts, added);
+  for (const counts of periods) addRuns(counts, addedCounts);
 }
 
 function addDeltas(counters: Counters, deltas: readonly string[]): void {
-  for (const stored of deltas.flatMap(countsOfDelta)) {
-    const [minute, workflow] = stored;
+  for (const storedCounts of deltas.flatMap(countsOfDelta)) {
+    const [minute, workflow] = storedCounts;
     const hour = startOfHour(minute);
     const day = startOfDay(minute);
-    const added = countsFrom(stored);
+    const addedCounts = countsFrom(storedCounts);
     const totalScope = workflow === null ? SCOPES.messages : SCOPES.runs;
-    addRuns(counters.countsToChange(PERIODS.hour, hour, totalScope), added);
-    addRuns(counters.countsToChange(PERIODS.minute, minute, totalScope), added);
-    if (counters.hasDay(day)) addRuns(counters.countsToChange(PERIODS.day, day, totalScope), added);
+    addRuns(counters.countsToChange(PERIODS.hour, hour, totalScope), addedCounts);
+    addRuns(counters.countsToChange(PERIODS.minute, minute, totalScope), addedCounts);
+    if (counters.hasDay(day)) addRuns(counters.countsToChange(PERIODS.day, day, totalScope), addedCounts);
     if (workflow === null) continue;
     const name = counters.nameInHour(hour, workflow);
     const hourCounts = counters.countsToChange(PERIODS.hour, hour, SCOPES.workflow, name);
     const minuteCounts = counters.countsToChange(PERIODS.minute, minute, SCOPES.workflow, name);
-    addWorkflow(hourCounts, minuteCounts, added, name === OTHER_WORKFLOWS);
+    addWorkflow(hourCounts, minuteCounts, addedCounts, name === OTHER_WORKFLOWS);
     if (!counters.hasDay(day)) continue;
     const dayName = counters.nameInDay(day, name);
-    addWorkflow(counters.countsToChange(PERIODS.day, day, SCOPES.workflow, dayName), null, added, dayName === OTHER_WORKFLOWS);
+    const dayCounts = counters.countsToChange(PERIODS.day, day, SCOPES.workflow, dayName);
+    addWorkflow(dayCounts, null, addedCounts, dayName === OTHER_WORKFLOWS);
   }
 }
 

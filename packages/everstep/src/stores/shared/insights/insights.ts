@@ -48,8 +48,8 @@ interface Source {
   readonly emptyColumns: Sql;
 }
 
-/** Reads counters, and commits that are not added to them yet. One statement reads both, so that none is added in between. */
-function* read({ instanceId, parts, index = raw(''), condition, columns, emptyColumns }: Source): Procedure<readonly Row[]> {
+/** Reads counters, and commits that are not added to them yet. One statement reads both, so that each commit is read once. */
+function* readRows({ instanceId, parts, index = raw(''), condition, columns, emptyColumns }: Source): Procedure<readonly Row[]> {
   const periodStatements = LONGEST_FIRST.filter((period) => parts[period].length > 0).map(
     (period) => sql`
     SELECT start, ${columns}, NULL AS counts FROM insight ${index}
@@ -68,8 +68,8 @@ function visitCommits(
   for (const row of foundRows) {
     const delta = textOrNull(row, 'counts');
     if (delta === null) continue;
-    for (const stored of countsOfDelta(delta))
-      if (stored[0] >= from && stored[0] < to) visit(stored[0], stored[1], () => countsFrom(stored));
+    for (const storedCounts of countsOfDelta(delta))
+      if (storedCounts[0] >= from && storedCounts[0] < to) visit(storedCounts[0], storedCounts[1], () => countsFrom(storedCounts));
   }
 }
 
@@ -89,7 +89,7 @@ function* series(query: InsightSeriesQuery): Procedure<readonly InsightPoint[]> 
   const { instanceId, subject, period } = query;
   const scope = typeof subject === 'string' ? SCOPES[subject] : SCOPES.workflow;
   const workflow = typeof subject === 'string' ? '' : subject.workflow;
-  const foundRows = yield* read({
+  const foundRows = yield* readRows({
     instanceId,
     // A day without its own counters is read as hours.
     parts: period === 'day' ? yield* partsOfTime(instanceId, query) : periodsIn(period, query),
@@ -110,7 +110,7 @@ function matchesSubject(subject: InsightSeriesQuery['subject'], workflow: string
 }
 
 function* workflowSum({ instanceId, workflow, from, to }: WorkflowSumQuery): Procedure<RunCounts> {
-  const foundRows = yield* read({
+  const foundRows = yield* readRows({
     instanceId,
     parts: yield* partsOfTime(instanceId, { from, to }),
     condition: sql`scope = ${SCOPES.workflow} AND workflow = ${workflow}`,
@@ -126,7 +126,7 @@ function* workflowSum({ instanceId, workflow, from, to }: WorkflowSumQuery): Pro
 }
 
 function* workflowTotals({ instanceId, from, to }: WorkflowTotalsQuery): Procedure<readonly WorkflowTotals[]> {
-  const foundRows = yield* read({
+  const foundRows = yield* readRows({
     instanceId,
     parts: yield* partsOfTime(instanceId, { from, to }),
     index: BY_START,

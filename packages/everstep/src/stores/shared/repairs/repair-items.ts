@@ -1,4 +1,4 @@
-/** The entries of repairs. */
+/** Reads and writes the entries of repairs. */
 import {
   type CanaryGroup,
   NO_COUNTS,
@@ -108,16 +108,17 @@ export function* scheduledDeletions(instanceId: string, dlqIds: readonly string[
     SELECT i.dlq_id, r.repair_id, ${UNDO_UNTIL} AS at
     FROM repair_item i ${indexedBy('repair_item_of_entry')} JOIN repair r ON ${IS_OF_REPAIR}
     WHERE i.dlq_id ${isOneOf(dlqIds)} AND i.state = 'pending' AND r.${OWNER} = ${owner(instanceId)} AND r.phase = 'undo-window'`);
-  const earliest = new Map<string, ScheduledDeletion>();
+  const earliestDeletions = new Map<string, ScheduledDeletion>();
   for (const deletionRow of foundRows) {
     const deletion = {
       dlqId: text(deletionRow, 'dlq_id'),
       repairId: text(deletionRow, 'repair_id'),
       at: integer(deletionRow, 'at'),
     };
-    if (deletion.at < (earliest.get(deletion.dlqId)?.at ?? Number.POSITIVE_INFINITY)) earliest.set(deletion.dlqId, deletion);
+    if (deletion.at < (earliestDeletions.get(deletion.dlqId)?.at ?? Number.POSITIVE_INFINITY))
+      earliestDeletions.set(deletion.dlqId, deletion);
   }
-  return [...earliest.values()];
+  return [...earliestDeletions.values()];
 }
 
 /** Returns pending entries in order; the canary takes an entry of each cohort before a second one of any. */
@@ -165,7 +166,7 @@ export function* settleItems(id: RepairId, items: readonly EndedItem[], at: numb
   return settledRows.map((settledRow) => integer(settledRow, 'n'));
 }
 
-/** Records the outcome of an entry. Changes nothing if it is no longer pending. Part of a batch. */
+/** Records the outcome of an entry. Changes nothing if the entry is no longer pending. Part of a batch. */
 export function setItem(write: Extract<StoreWrite, { readonly kind: 'set-repair-item' }>): Procedure<void> {
   const { n, state, newRun, error, at } = write;
   return send(sql`
@@ -181,13 +182,13 @@ export function* listItems(
   limit: number,
 ): Procedure<{ readonly items: readonly RepairItemRecord[]; readonly next: number | null }> {
   const records: RepairItemRecord[] = [];
-  const page = sql`AND n > ${after} ORDER BY n LIMIT ${limit + 1}`;
+  const pageSql = sql`AND n > ${after} ORDER BY n LIMIT ${limit + 1}`;
   for (const state of states ?? [null]) {
     const stateRows =
       state === null
-        ? yield* rows(sql`SELECT * FROM repair_item WHERE ${ofRepair(id)} ${page}`)
+        ? yield* rows(sql`SELECT * FROM repair_item WHERE ${ofRepair(id)} ${pageSql}`)
         : yield* rows(sql`
-            SELECT * FROM repair_item ${indexedBy('repair_item_by_state')} WHERE ${ofRepair(id)} AND state = ${state} ${page}`);
+            SELECT * FROM repair_item ${indexedBy('repair_item_by_state')} WHERE ${ofRepair(id)} AND state = ${state} ${pageSql}`);
     records.push(...stateRows.map(ITEM.read));
   }
   const items = records.sort((a, b) => a.n - b.n).slice(0, limit);
@@ -216,9 +217,9 @@ export const goneItem = (n: number, canary: boolean): EndedItem => ({
   error: 'its new run was removed before its end was recorded',
 });
 
-/** Returns a page of started entries: those that ended, and where to continue. */
-export function endedPage(foundRows: readonly Row[], limit: number, endedOf: (row: Row) => EndedItem | null) {
-  const last = foundRows.length < limit ? undefined : foundRows.at(-1);
-  const endedItems = foundRows.map(endedOf).filter((item) => item !== null);
-  return { ended: endedItems, examined: foundRows.length, next: last ? integer(last, 'n') : null };
+/** Returns a page of started entries: those that have ended, and the position at which to continue. */
+export function endedPage(foundRows: readonly Row[], limit: number, endedItemOf: (row: Row) => EndedItem | null) {
+  const lastRow = foundRows.length < limit ? undefined : foundRows.at(-1);
+  const endedItems = foundRows.map(endedItemOf).filter((item) => item !== null);
+  return { ended: endedItems, examined: foundRows.length, next: lastRow ? integer(lastRow, 'n') : null };
 }

@@ -30,7 +30,7 @@ const recordOf = (foundRow: Row): RepairRecord => {
   };
 };
 
-const dataOf = ({ version: _version, wakeAt: _wakeAt, ...stored }: RepairRecord): string => JSON.stringify(stored);
+const dataOf = ({ version: _version, wakeAt: _wakeAt, ...storedRepair }: RepairRecord): string => JSON.stringify(storedRepair);
 
 const isRepair = ({ instanceId, repairId }: RepairId): Sql => sql`${ofInstance(instanceId)} AND repair_id = ${repairId}`;
 
@@ -40,7 +40,7 @@ const POSITION = byDialect({ sqlite: raw('CAST(seq AS text)'), postgres: raw('re
 const isBefore = (position: string): Sql =>
   byDialect({ sqlite: sql`seq < ${Number(position)}`, postgres: sql`repair_id < ${position}` });
 
-/** Returns SQL only for a store that several processes share. They note which one drives a repair: the one that last wrote it. */
+/** Returns SQL only for a store that several processes share. There, a repair names the process that last wrote and drives it. */
 const ifShared = (fragment: Sql): Sql => byDialect({ sqlite: raw(''), postgres: fragment });
 const nodeOf = (driver: RepairDriver | null): string | null => driver?.nodeId ?? null;
 const untilOf = (driver: RepairDriver | null): number | null => driver?.until ?? null;
@@ -74,8 +74,8 @@ function* list({ instanceId, phases, after, limit }: ListQuery) {
     SELECT *, ${POSITION} AS position FROM repair WHERE ${ofInstance(instanceId)} ${positionCondition} ${phaseCondition}
     ORDER BY ${CREATION} DESC LIMIT ${limit + 1}`);
   const page = foundRows.slice(0, limit);
-  const last = page.at(-1);
-  return { items: page.map(recordOf), next: foundRows.length > limit && last ? text(last, 'position') : null };
+  const lastRow = page.at(-1);
+  return { items: page.map(recordOf), next: foundRows.length > limit && lastRow ? text(lastRow, 'position') : null };
 }
 
 type PutQuery = Parameters<RepairStore['put']>[0];
@@ -94,7 +94,7 @@ function* put({ record, driver, items = [], canary = 0, audit }: PutQuery, addAu
 }
 
 /** Returns the due repairs, earliest first. */
-function* due(before: number, limit: number): Procedure<readonly RepairRecord[]> {
+function* dueRepairs(before: number, limit: number): Procedure<readonly RepairRecord[]> {
   const foundRows = yield* rows(
     sql`SELECT * FROM repair WHERE wake_at <= ${before} ORDER BY wake_at, ${CREATION} LIMIT ${limit}`,
   );
@@ -106,15 +106,15 @@ function* claimDue(before: number, limit: number, { nodeId, until }: RepairDrive
   const isFree = sql`wake_at <= ${before} AND (driver IS NULL OR driver = ${nodeId} OR driven_until <= ${before})`;
   const foundRows = yield* rows(sql`
     SELECT instance_id, repair_id FROM repair WHERE ${isFree} ORDER BY wake_at, repair_id LIMIT ${limit}`);
-  const claimed: RepairRecord[] = [];
+  const claimedRepairs: RepairRecord[] = [];
   // Repairs are claimed one by one, because their instances can be on different servers. Another process may have been faster.
   for (const { instance_id: instanceId, repair_id: repairId } of foundRows) {
     const id = { instanceId: String(instanceId), repairId: String(repairId) };
     const claimedRow = yield* row(sql`
       UPDATE repair SET driver = ${nodeId}, driven_until = ${until} WHERE ${isRepair(id)} AND ${isFree} RETURNING *`);
-    if (claimedRow) claimed.push(recordOf(claimedRow));
+    if (claimedRow) claimedRepairs.push(recordOf(claimedRow));
   }
-  return claimed;
+  return claimedRepairs;
 }
 
 function* nextAt(nodeId: string | null): Procedure<number | null> {
@@ -145,9 +145,9 @@ export interface StoreSpecificRepairs extends Pick<RepairStore, 'describe' | 'co
   noteCreation(instanceId: string, at: number): Procedure<void>;
 }
 
-export function createRepairs(store: SqlStore, { addAudit, noteCreation, ...specific }: StoreSpecificRepairs): RepairStore {
+export function createRepairs(store: SqlStore, { addAudit, noteCreation, ...specificMethods }: StoreSpecificRepairs): RepairStore {
   return {
-    ...specific,
+    ...specificMethods,
     create: ({ record, driver }) =>
       store.write(function* () {
         yield* noteCreation(record.repair.instanceId, record.repair.createdAt);
@@ -157,7 +157,7 @@ export function createRepairs(store: SqlStore, { addAudit, noteCreation, ...spec
     list: (query) => store.read(list(query)),
     put: (query) => store.write(() => put(query, addAudit)),
     due: ({ before, limit, driver }) =>
-      driver === null ? store.read(due(before, limit)) : store.write(() => claimDue(before, limit, driver)),
+      driver === null ? store.read(dueRepairs(before, limit)) : store.write(() => claimDue(before, limit, driver)),
     nextAt: ({ nodeId }) => store.read(nextAt(nodeId)),
     scheduledDeletions: ({ instanceId, dlqIds }) => store.read(scheduledDeletions(instanceId, dlqIds)),
     canaryGroups: (id) => store.read(canaryGroups(id)),

@@ -21,10 +21,10 @@ export function requiredTags(filter: Filter, tagOf: TagOf): RequiredTags | null 
   const tagFor = (kind: 'is' | 'has', { of, steps }: FieldPath, value: FilterValue): RequiredTags | null =>
     isTagged(value) && steps.every((step) => typeof step === 'string') ? tagOf(kind, of, steps, value) : null;
   const anyOf = (branches: readonly (RequiredTags | null)[]): RequiredTags | null => {
-    const parts = branches.filter((required) => required !== null);
+    const parts = branches.filter((tags) => tags !== null);
     return parts.length === branches.length ? { kind: 'or', parts } : null;
   };
-  const requiredOf = (parts: readonly Filter[]) => parts.map((part) => requiredTags(part, tagOf));
+  const requiredTagsOf = (parts: readonly Filter[]) => parts.map((part) => requiredTags(part, tagOf));
   switch (filter.kind) {
     case 'compare':
       return filter.operator === '=' ? tagFor('is', filter.field, filter.value) : null;
@@ -33,9 +33,9 @@ export function requiredTags(filter: Filter, tagOf: TagOf): RequiredTags | null 
     case 'in':
       return filter.not ? null : anyOf(filter.values.map((value) => tagFor('is', filter.field, value)));
     case 'or':
-      return anyOf(requiredOf(filter.parts));
+      return anyOf(requiredTagsOf(filter.parts));
     case 'and': {
-      const parts = requiredOf(filter.parts).filter((required) => required !== null);
+      const parts = requiredTagsOf(filter.parts).filter((tags) => tags !== null);
       return parts.length === 0 ? null : { kind: 'and', parts };
     }
     default:

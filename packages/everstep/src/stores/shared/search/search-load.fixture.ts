@@ -3,19 +3,19 @@ import { performance } from 'node:perf_hooks';
 import { type Filter, NO_BYTE_LIMIT, type SearchDocuments } from '../../../ports/stores/search-store.js';
 import { seededNumbers } from '../../conformance/samples.js';
 
-const BATCH = 1000;
+const BATCH_SIZE = 1000;
 const QUERIES_PER_KIND = 300;
-const WORDS = 50_000;
+const VOCABULARY_SIZE = 50_000;
 const WORDS_PER_DOCUMENT = 12;
 
 const randomNumber = seededNumbers(7);
 
 /** The n-th word is n times as rare as the first, as in natural texts. */
 const cumulativeWeights: number[] = [];
-for (let n = 1; n <= WORDS; n++) cumulativeWeights.push((cumulativeWeights.at(-1) ?? 0) + 1 / n);
+for (let n = 1; n <= VOCABULARY_SIZE; n++) cumulativeWeights.push((cumulativeWeights.at(-1) ?? 0) + 1 / n);
 function word(): string {
   const weight = (randomNumber(1_000_000) / 1_000_000) * (cumulativeWeights.at(-1) ?? 0);
-  let [low, high] = [0, WORDS - 1];
+  let [low, high] = [0, VOCABULARY_SIZE - 1];
   while (low < high) {
     const middle = (low + high) >> 1;
     if ((cumulativeWeights[middle] ?? 0) < weight) low = middle + 1;
@@ -30,9 +30,9 @@ export const target = { indexId: 'idx_bench', namespace: 'bench' } as const;
 
 /** Fills the index with `count` documents, and prints how long it took. */
 export async function fill(documents: SearchDocuments, count: number): Promise<void> {
-  const started = performance.now();
-  for (let at = 0; at < count; at += BATCH) {
-    const batch = Array.from({ length: Math.min(BATCH, count - at) }, (_, i) => ({
+  const startedAt = performance.now();
+  for (let at = 0; at < count; at += BATCH_SIZE) {
+    const batch = Array.from({ length: Math.min(BATCH_SIZE, count - at) }, (_, i) => ({
       id: `doc-${at + i}`,
       content: JSON.stringify({
         title: words(4),
@@ -44,7 +44,7 @@ export async function fill(documents: SearchDocuments, count: number): Promise<v
     }));
     await documents.upsert({ ...target, documents: batch });
   }
-  const seconds = (performance.now() - started) / 1000;
+  const seconds = (performance.now() - startedAt) / 1000;
   const { diskBytes } = await documents.info(target);
   const perSecond = Math.round(count / seconds);
   console.log(`filled with ${count} in ${seconds.toFixed(1)} s, ${perSecond} per second, ${Math.round(diskBytes / 2 ** 20)} MiB`);
@@ -85,18 +85,18 @@ function print(durationsMs: number[], foundCount: number, name: string): void {
 }
 /** Measures each kind of query and prints a line for it, in ms. */
 export async function measureSearches(documents: SearchDocuments): Promise<void> {
-  const all: number[] = [];
+  const allTimesMs: number[] = [];
   for (const [name, query] of QUERY_KINDS) {
-    const times: number[] = [];
-    let found = 0;
+    const timesMs: number[] = [];
+    let foundCount = 0;
     for (let i = 0; i < QUERIES_PER_KIND; i++) {
       const [text, filter] = query();
-      const started = performance.now();
-      found += (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...target, text, limit: 10, filter })).length;
-      times.push(performance.now() - started);
+      const startedAt = performance.now();
+      foundCount += (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...target, text, limit: 10, filter })).length;
+      timesMs.push(performance.now() - startedAt);
     }
-    all.push(...times);
-    print(times, found, name);
+    allTimesMs.push(...timesMs);
+    print(timesMs, foundCount, name);
   }
-  print(all, 0, 'all of them');
+  print(allTimesMs, 0, 'all of them');
 }

@@ -8,7 +8,7 @@ export type Dialect = 'sqlite' | 'postgres' | 'distributed';
 
 type Fragments = Readonly<Record<'sqlite' | 'postgres', Sql>> & { readonly distributed?: Sql };
 
-/** A value that both databases take, or a list, which only a fragment of PostgreSQL may contain. */
+/** A value that both databases accept, or a list, which only a fragment of PostgreSQL may contain. */
 export type SqlValue = string | number | boolean | Uint8Array | null | readonly (string | number | null)[];
 
 /** A statement, or a part of one. */

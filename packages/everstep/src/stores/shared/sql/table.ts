@@ -99,10 +99,10 @@ export function table<Stored extends object>(name: string, columns: Columns<Stor
       const values = valuesOf(record);
       const keys = raw(['', ...key.map(snakeCase)].join(', '));
       const replacedFields = storedFields.filter(({ field }) => !key.some((part) => part === field));
-      const set = raw(replacedFields.map(({ name: columnName }) => `${columnName} = excluded.${columnName}`).join(', '));
+      const setClause = raw(replacedFields.map(({ name: columnName }) => `${columnName} = excluded.${columnName}`).join(', '));
       return sql`
         INSERT INTO ${tableName} (${OWNER}, ${names}) VALUES (${owner(instanceId)}, ${joinSql(values)})
-        ON CONFLICT (${OWNER}${keys}) DO UPDATE SET ${set}`;
+        ON CONFLICT (${OWNER}${keys}) DO UPDATE SET ${setClause}`;
     },
     columns: (alias, except) =>
       raw(

@@ -10,7 +10,7 @@ import type { SqlSession } from '../connection/sql-session.js';
 import type { StoreParts } from '../connection/store-parts.js';
 
 export function createSqliteAccounts({ sums, usage, dayCounts, storedBytes }: StoreParts, store: SqlSession): AccountStore {
-  /** Adds all sums that are not settled yet to their tables. */
+  /** Adds all unsettled sums to their tables. */
   const settleSums = async (): Promise<void> => {
     if (sums.isEmpty) return;
     try {

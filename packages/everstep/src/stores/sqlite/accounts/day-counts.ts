@@ -1,4 +1,4 @@
-/** The day counts of the embedded store, and the removal of days that are no longer read. */
+/** Writes the daily counts of the embedded store, and removes those of days that are no longer read. */
 import type { StatementSync } from 'node:sqlite';
 import { type CountOfDay, DAYS_KEPT } from '../../../ports/stores/account-store.js';
 import { DAY_MS, REMOVED_AT_ONCE } from '../../shared/accounts/day-counts.js';
@@ -8,9 +8,9 @@ import type { Connection } from '../connection/connection.js';
 export class DayCounts {
   private readonly sums: UnsettledSums;
   private readonly deleteOldDays: StatementSync;
-  private today = Number.NEGATIVE_INFINITY;
-  /** Days before this one were removed. */
-  private firstKeptDay = Number.NEGATIVE_INFINITY;
+  private latestDay = Number.NEGATIVE_INFINITY;
+  /** The counts of all days before this one were removed. */
+  private firstRemainingDay = Number.NEGATIVE_INFINITY;
 
   constructor(connection: Connection, sums: UnsettledSums) {
     this.sums = sums;
@@ -20,25 +20,25 @@ export class DayCounts {
     );
   }
 
-  /** Adds a count, which the end of the transaction writes. Requires an open transaction. `at` is Unix ms. */
+  /** Adds a count, which is written at the end of the transaction. Requires an open transaction. `at` is Unix ms. */
   add({ instanceId, what, count, at }: Omit<CountOfDay, 'kind'>): void {
     if (count === 0) return;
     const day = Math.floor(at / DAY_MS);
-    this.today = Math.max(this.today, day);
+    this.latestDay = Math.max(this.latestDay, day);
     this.sums.add('day_count', [instanceId, day, what], [count], at);
   }
 
-  /** Removes some of the old days. */
+  /** Removes some of the counts of days that are no longer read. */
   removeOldDays(): void {
-    const firstKeptDay = this.today - DAYS_KEPT;
-    if (firstKeptDay <= this.firstKeptDay) return;
+    const firstReadDay = this.latestDay - DAYS_KEPT;
+    if (firstReadDay <= this.firstRemainingDay) return;
     this.sums.settle();
-    if (this.deleteOldDays.run(firstKeptDay).changes < REMOVED_AT_ONCE) this.firstKeptDay = firstKeptDay;
+    if (this.deleteOldDays.run(firstReadDay).changes < REMOVED_AT_ONCE) this.firstRemainingDay = firstReadDay;
   }
 
   /** Forgets which days were removed, because a rollback may have undone the removal. */
   forget(): void {
-    this.today = Number.NEGATIVE_INFINITY;
-    this.firstKeptDay = Number.NEGATIVE_INFINITY;
+    this.latestDay = Number.NEGATIVE_INFINITY;
+    this.firstRemainingDay = Number.NEGATIVE_INFINITY;
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Sums the messages that instances are billed for, by instance and day, and by the owner and the price that the instance has when
- * they are counted.
+ * the messages are counted.
  * Keeps invariants 17 and 20.
  */
 import type { StatementSync } from 'node:sqlite';
@@ -35,7 +35,7 @@ export class UsageCounts {
     this.deleteUnpriced = connection.prepare(`DELETE FROM usage WHERE instance_id = ? AND price = ${NO_PRICE}`);
   }
 
-  /** Adds messages, which the end of the transaction writes. Requires an open transaction. `at` is Unix ms. */
+  /** Adds messages, which are written at the end of the transaction. Requires an open transaction. `at` is Unix ms. */
   add(instanceId: string, messages: number, at: number): void {
     if (messages === 0) return;
     const { owner, price } = this.billOf(instanceId);
@@ -51,7 +51,7 @@ export class UsageCounts {
   instanceChanged(instanceId: string, price: number | undefined): void {
     this.bills.delete(instanceId);
     if (price === undefined) return;
-    // Messages that were counted before there was a price get the first one, and keep it.
+    // Messages that were counted before the instance had a price get its first price permanently.
     this.sums.settle();
     if (this.addPriced.run(price, instanceId).changes > 0) this.deleteUnpriced.run(instanceId);
   }

@@ -9,4 +9,4 @@ export interface Applier<Write> {
 }
 
 /** One applier per aggregate. A missing one is a compile error. */
-export type Appliers = { readonly [Of in Aggregate]: Applier<WriteOf<Of>> };
+export type Appliers = { readonly [Name in Aggregate]: Applier<WriteOf<Name>> };

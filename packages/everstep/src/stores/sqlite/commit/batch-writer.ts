@@ -79,8 +79,8 @@ export class BatchWriter {
 
   private apply(unit: CommitUnit): CommitResult {
     for (const guard of unit.guards) {
-      const refusal = this.refusalOf(guard);
-      if (refusal) return refusal;
+      const rejection = this.rejectionOf(guard);
+      if (rejection) return rejection;
     }
     for (const write of unit.writes) this.write(write);
     return APPLIED;
@@ -97,14 +97,14 @@ export class BatchWriter {
   }
 
   /** Returns the result for a guard that does not hold; null if it holds. */
-  private refusalOf(guard: StoreGuard): CommitResult | null {
+  private rejectionOf(guard: StoreGuard): CommitResult | null {
     switch (guard.kind) {
       case 'run-active':
         return this.parts.runs.find(guard.runKey)?.isActive ? null : NOT_ACTIVE;
       case 'run-present':
         return this.parts.runs.find(guard.runKey) ? null : RUN_GONE;
       case 'run-id-free':
-        return this.runIdRefusal(guard.instanceId, guard.workflowRunId);
+        return this.runIdConflict(guard.instanceId, guard.workflowRunId);
       case 'dead-letters-present': {
         const dlqIds = guard.dlqIds.filter((dlqId) => this.deadLetters.find(guard.instanceId, dlqId) === null);
         return dlqIds.length === 0 ? null : { kind: 'dead-letters-missing', dlqIds };
@@ -142,8 +142,8 @@ export class BatchWriter {
     return row !== undefined && text(row, 'message_id') === messageId;
   }
 
-  /** Returns the refusal if a run with this id is active. Only the latest run with an id can be active. */
-  private runIdRefusal(instanceId: string, workflowRunId: string): CommitResult | null {
+  /** Returns the rejection if a run with this id is active; null otherwise. Only the latest run with an id can be active. */
+  private runIdConflict(instanceId: string, workflowRunId: string): CommitResult | null {
     const { runs, tenants, facets } = this.parts;
     const tenant = tenants.find(instanceId);
     if (tenant === null) return null;

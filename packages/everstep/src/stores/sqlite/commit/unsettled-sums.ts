@@ -11,7 +11,7 @@ const MAX_TEXT_LENGTH = 900;
 /** Maximum number of commits after which sums are added to their tables. */
 const MAX_COMMITS = 200;
 
-type Values = readonly (string | number)[];
+type KeyValues = readonly (string | number)[];
 
 /** The statements have the key columns as their first parameters, and then the amounts. */
 const UPSERTS = {
@@ -31,7 +31,7 @@ export const UNSETTLED_SUMS = `
 
 interface Sum {
   readonly table: SummedTable;
-  readonly key: Values;
+  readonly key: KeyValues;
   /** The latest time of the added amounts; null if the table has no times. */
   lastAt: number | null;
   readonly amounts: number[];
@@ -58,7 +58,7 @@ export class UnsettledSums {
   }
 
   /** Adds amounts to a sum. Requires an open transaction. `amounts` are the columns after the key and the time. */
-  add(table: SummedTable, key: Values, amounts: readonly number[], lastAt: number | null = null): void {
+  add(table: SummedTable, key: KeyValues, amounts: readonly number[], lastAt: number | null = null): void {
     const sums = this.read();
     const sumKey = `${table} ${key.join('\n')}`;
     const sum = sums.get(sumKey);
@@ -113,7 +113,7 @@ export class UnsettledSums {
     const row = this.select.get();
     const text = (row && textOrNull(row, 'sums')) || '[]';
     // `serialize` has written the JSON.
-    const storedSums = JSON.parse(text) as [SummedTable, Values, number | null, number[]][];
+    const storedSums = JSON.parse(text) as [SummedTable, KeyValues, number | null, number[]][];
     this.sums = new Map(
       storedSums.map(([table, key, lastAt, amounts]) => [`${table} ${key.join('\n')}`, { table, key, lastAt, amounts }]),
     );

@@ -13,7 +13,7 @@ const SELECT = 'SELECT value FROM counter WHERE name = ?';
 const counterOf = (select: StatementSync, name: string): number => Number(select.get(name)?.value ?? 0);
 
 export interface CountedStore {
-  /** Id of the store; null if no version with a durable mark has opened it. */
+  /** Id of the store; null if no version of Everstep with a durable mark has opened it. */
   readonly storeId: string | null;
   readonly commits: number;
 }
@@ -51,7 +51,7 @@ export class CommitCount {
     this.select = database.prepare(SELECT);
   }
 
-  /** Counts the transaction that is about to commit, inside of it. `sums` replaces the unsettled sums in the same row. */
+  /** Counts the transaction that is about to commit, as part of it. `sums` replaces the unsettled sums in the same row. */
   add(sums?: string): void {
     if (sums === undefined) this.increment.run(COMMITS, null);
     else this.incrementWithSums.run(COMMITS, sums);

@@ -69,7 +69,7 @@ export interface Connection {
   countCommit(sums?: string): void;
   /** Resolves when everything that was committed before is on the disk. `isAlone` is true if nothing else is in progress. */
   waitUntilDurable(isAlone?: boolean): Promise<void>;
-  /** Called when a sync that SQLite itself made has failed: nothing is acknowledged from then on. */
+  /** Must be called when a sync by SQLite itself has failed. Nothing is acknowledged from then on. */
   onSyncFailure(error: Error): void;
   /** Releases some of the empty pages; returns false when none are left. The file is truncated at a checkpoint. */
   releaseSpace(): boolean;
@@ -87,7 +87,7 @@ function countOf(statement: StatementSync): number {
 
 const pragma = (database: DatabaseSync, name: string): number => countOf(database.prepare(`PRAGMA ${name}`));
 
-/** Runs `work` in one transaction, and counts the commit if the connection supports it. If `work` throws, everything is rolled back. */
+/** Runs `work` in one transaction, and counts the commit if the connection can. If `work` throws, everything is rolled back. */
 export function transact<Result>(
   connection: Pick<Connection, 'exec'> & Partial<Pick<Connection, 'countCommit'>>,
   work: () => Result,
@@ -115,7 +115,7 @@ export function rollBack(connection: Pick<Connection, 'exec'>, cause: unknown): 
   }
 }
 
-/** Migrates the file to the latest schema. Each step is one transaction, together with its number. */
+/** Migrates the file to the latest schema. Each migration is one transaction, which also sets the schema version. */
 export function migrate(database: DatabaseSync, file: string, migrations: readonly string[] = MIGRATIONS): void {
   const version = pragma(database, 'user_version');
   if (pragma(database, 'application_id') !== APPLICATION_ID) {
@@ -206,13 +206,13 @@ function requireAcceptedLoss(file: string, loss: string, { acceptLoss, onNotice 
   onNotice?.({ event: 'opened a damaged store because --accept-loss is set', fields: { file, loss, keptIn } });
 }
 
-/** Opens the file and takes its lock. Throws StoreOpenError if another process has it or it is not a database. */
+/** Opens the file and takes its lock. Throws StoreOpenError if another process holds the lock or the file is not a database. */
 function openLocked(file: string): DatabaseSync {
   const database = new DatabaseSync(file);
   try {
-    // NORMAL instead of FULL, because LogSync makes the sync at the end of a commit.
-    // Exclusive before the first access: the lock is taken then, kept until the end, and released by the operating
-    // system when the process dies. It also lets the log's index live in plain memory.
+    // NORMAL instead of FULL, because LogSync syncs the log after a commit.
+    // The exclusive mode is set before the first access, which takes the lock. The lock is held until the connection is closed, and
+    // the operating system releases it when the process dies. In this mode, the index of the log is in ordinary memory.
     database.exec(`
       PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS};
       PRAGMA page_size = ${PAGE_BYTES};
@@ -233,7 +233,7 @@ function openLocked(file: string): DatabaseSync {
 
 interface CheckedDatabase {
   readonly database: DatabaseSync;
-  /** Whether the loss was accepted. */
+  /** Whether the database has lost commits and the loss was accepted. */
   readonly isLossAccepted: boolean;
 }
 
@@ -284,15 +284,15 @@ export function openConnection(file: string, options: ConnectionOptions = {}): C
     database.close();
     throw toOpenError(error, file);
   }
-  // A reader may have left this file before the lock was taken. The process that holds the lock does not need it.
+  // A reader may have left this file behind before the lock was taken. The process that holds the lock does not need it.
   if (!isInMemory) rmSync(`${file}-shm`, { force: true });
-  const commits = new CommitCount(database);
+  const commitCount = new CommitCount(database);
   const statements: string[] = [];
   const freePages = database.prepare('PRAGMA freelist_count');
   const mark = new DurableMark(file, storeId, ({ message: error }) =>
     onNotice?.({ event: 'could not write the durable mark, lost commits may go undetected', fields: { file, error } }),
   );
-  const logOptions = { databaseFile: file, commits: () => commits.current, mark, onSync, onFailure: onDiskFailure };
+  const logOptions = { databaseFile: file, commits: () => commitCount.current, mark, onSync, onFailure: onDiskFailure };
   const log = isInMemory ? null : new LogSync(logOptions);
   let isOpen = true;
   return {
@@ -302,13 +302,13 @@ export function openConnection(file: string, options: ConnectionOptions = {}): C
       return database.prepare(sql);
     },
     exec: (sql) => database.exec(sql),
-    countCommit: (sums) => commits.add(sums),
+    countCommit: (sums) => commitCount.add(sums),
     releaseSpace() {
       const before = countOf(freePages);
       if (before === 0) return false;
       database.exec(`PRAGMA incremental_vacuum(${PAGES_RELEASED})`);
       const remaining = countOf(freePages);
-      // A file that does not record where its pages belong keeps them.
+      // A file that does not record where its pages belong keeps its free pages.
       return remaining > 0 && remaining < before;
     },
     copyTo: (request) => copyOnline(database, request),

@@ -46,10 +46,10 @@ export function readMark(databaseFile: string): MarkState {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return { kind: 'none' };
     throw error;
   }
-  // `open` created it, and the process was killed before its first commit.
+  // `open` created the file, and the process was killed before its first commit.
   if (text === '\0'.repeat(MARK_BYTES)) return { kind: 'none' };
-  const [, content = '', storeId = '', commits = '', sum] = PATTERN.exec(text) ?? [];
-  if (sum === undefined || sum !== checksumOf(content)) return { kind: 'damaged' };
+  const [, content = '', storeId = '', commits = '', checksum] = PATTERN.exec(text) ?? [];
+  if (checksum === undefined || checksum !== checksumOf(content)) return { kind: 'damaged' };
   return { kind: 'found', storeId, commits: Number(commits) };
 }
 
@@ -60,8 +60,8 @@ export class DurableMark {
   private descriptor: number | null = null;
   private timer: NodeJS.Timeout | null = null;
   private isSyncing = false;
-  /** Whether the mark was written during a sync, which may not include it. */
-  private writtenDuringSync = false;
+  /** Whether the mark was written during a sync, which may not include that write. */
+  private wasWrittenDuringSync = false;
   private isClosed = false;
   private hasFailed = false;
 
@@ -101,7 +101,7 @@ export class DurableMark {
   }
 
   private syncSoon(): void {
-    this.writtenDuringSync = this.isSyncing;
+    this.wasWrittenDuringSync = this.isSyncing;
     if (this.timer || this.isSyncing) return;
     this.timer = setTimeout(() => {
       this.timer = null;
@@ -111,7 +111,7 @@ export class DurableMark {
         this.isSyncing = false;
         if (error) this.reportFailure(error);
         if (this.isClosed) this.release();
-        else if (this.writtenDuringSync) this.syncSoon();
+        else if (this.wasWrittenDuringSync) this.syncSoon();
       });
     }, SYNC_AFTER_MS);
     this.timer.unref();
@@ -138,7 +138,7 @@ function openToOverwrite(file: string): number {
   }
 }
 
-/** Discards the content of the mark, for a store that continues with what is left. Throws if it cannot be written. */
+/** Discards the content of the mark, for a store that continues with the remaining commits. Throws if the write fails. */
 export function resetMark(databaseFile: string, storeId: string): void {
   const mark = openToOverwrite(markFile(databaseFile));
   try {

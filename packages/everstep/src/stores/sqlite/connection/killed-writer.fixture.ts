@@ -1,5 +1,5 @@
 /**
- * Commits runs one after the other until it is killed, each with a step, five counted messages and its own daily count. Prints the
+ * Commits runs one after the other until it is killed, each with a step, five counted messages and a daily count. Prints the
  * number of each run when it is durable.
  */
 import { writeSync } from 'node:fs';

@@ -56,10 +56,10 @@ function wordsOf(bytes: Buffer, isBigEndian: boolean): Int32Array {
 const storedChecksum = (bytes: Buffer, at: number): Checksum => [bytes.readInt32BE(at), bytes.readInt32BE(at + 4)];
 const isEqual = ([a, b]: Checksum, [c, d]: Checksum): boolean => a === c && b === d;
 
-function readFully(descriptor: number, into: Buffer, position: number): number {
+function readFully(descriptor: number, buffer: Buffer, position: number): number {
   let bytesRead = 0;
-  while (bytesRead < into.length) {
-    const count = readSync(descriptor, into, bytesRead, into.length - bytesRead, position + bytesRead);
+  while (bytesRead < buffer.length) {
+    const count = readSync(descriptor, buffer, bytesRead, buffer.length - bytesRead, position + bytesRead);
     if (count === 0) break;
     bytesRead += count;
   }

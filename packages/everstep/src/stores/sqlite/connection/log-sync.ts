@@ -2,8 +2,8 @@
  * Makes the write-ahead log durable without blocking the event loop.
  *
  * With `synchronous=FULL`, SQLite calls fdatasync on the log at the end of every commit, on the calling thread, which blocks. This
- * store omits that call (`NORMAL`: SQLite still syncs around checkpoints, so the file stays consistent) and makes it itself on
- * another thread, before anything is acknowledged. Commits during one call share the next. See
+ * store omits that call (`NORMAL`: SQLite still syncs around checkpoints, so the file stays consistent) and calls fdatasync
+ * on another thread, before anything is acknowledged. Commits that occur during one call share the next one. See
  * docs/decisions/0002-embedded-store.md.
  */
 import { closeSync, fdatasync, fdatasyncSync, fsyncSync, openSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { dirname } from 'node:path';
 import type { DurableMark } from './durable-mark.js';
 import { logFile } from './store-loss.js';
 
-/** On a disk this fast, a sync that only one run waits for is made immediately: two thread switches would take longer. */
+/** On a disk this fast, a sync that only one run waits for blocks the event loop: two thread switches would take longer. */
 const FAST_SYNC_MS = 0.5;
 const WEIGHT_OF_LATEST = 0.2;
 
@@ -42,7 +42,7 @@ export class LogSync {
   private syncError: Error | null = null;
   /** Moving average of recent sync durations. */
   private averageMs = Number.POSITIVE_INFINITY;
-  private whenIdle: (() => void) | null = null;
+  private onIdle: (() => void) | null = null;
 
   constructor(options: LogSyncOptions) {
     this.options = options;
@@ -70,7 +70,7 @@ export class LogSync {
   async close(): Promise<void> {
     if (this.isSyncing) {
       await new Promise<void>((resolve) => {
-        this.whenIdle = resolve;
+        this.onIdle = resolve;
       });
     }
     if (this.descriptor !== null) closeSync(this.descriptor);
@@ -98,7 +98,7 @@ export class LogSync {
       }
       this.isSyncing = false;
       if (this.nextWaiters.length > 0) this.sync(false);
-      else this.whenIdle?.();
+      else this.onIdle?.();
     };
     if (this.syncError) {
       queueMicrotask(() => handleResult(null));

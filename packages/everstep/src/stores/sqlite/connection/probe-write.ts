@@ -5,7 +5,7 @@ import { PROBE_BYTES } from '../../../ports/stores/store.js';
 import { type Connection, transact } from './connection.js';
 import { storeErrorOf } from './errors.js';
 
-const NAME = 'write-probe';
+const PROBE_NAME = 'write-probe';
 
 /** Executes a write. Throws StoreRefusesWritesError if the store does not accept writes. */
 function write(connection: Connection, work: () => unknown): void {
@@ -30,8 +30,8 @@ export class ProbeWrite {
   /** Writes and deletes in two transactions: in a single one, SQLite would not write the freed pages. A crash can leave one row. */
   async write(): Promise<void> {
     const { connection, put, remove } = this;
-    write(connection, () => put.run(NAME, randomBytes(PROBE_BYTES / 2).toString('hex')));
-    write(connection, () => remove.run(NAME));
+    write(connection, () => put.run(PROBE_NAME, randomBytes(PROBE_BYTES / 2).toString('hex')));
+    write(connection, () => remove.run(PROBE_NAME));
     await connection.waitUntilDurable();
   }
 }

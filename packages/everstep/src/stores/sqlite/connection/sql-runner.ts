@@ -17,7 +17,7 @@ function inputOf(value: SqlValue): SQLInputValue {
 /** Executes procedures. Those that write are executed only inside a transaction. */
 export class SqlRunner {
   private readonly connection: Pick<Connection, 'prepare'>;
-  /** Statements by their text; each is prepared once. Texts come from the code, so their number is limited. */
+  /** Statements by their text; each is prepared once. All texts are in the code, so their number is limited. */
   private readonly statements = new Map<string, StatementSync>();
 
   constructor(connection: Pick<Connection, 'prepare'>) {
@@ -32,14 +32,14 @@ export class SqlRunner {
 
   private responseTo({ statement, returns }: Command): CommandResult {
     const { text, values } = render(statement, 'sqlite');
-    let prepared = this.statements.get(text);
-    if (!prepared) {
-      prepared = this.connection.prepare(text);
-      this.statements.set(text, prepared);
+    let preparedStatement = this.statements.get(text);
+    if (!preparedStatement) {
+      preparedStatement = this.connection.prepare(text);
+      this.statements.set(text, preparedStatement);
     }
     const inputs = values.map(inputOf);
-    if (returns === 'rows') return { rows: prepared.all(...inputs), count: 0 };
-    const { changes } = prepared.run(...inputs);
+    if (returns === 'rows') return { rows: preparedStatement.all(...inputs), count: 0 };
+    const { changes } = preparedStatement.run(...inputs);
     return returns === 'count' ? { rows: [], count: Number(changes) } : NO_RESULT;
   }
 }

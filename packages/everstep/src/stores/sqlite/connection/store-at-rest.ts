@@ -1,4 +1,4 @@
-/** Store files that no server uses: those in a backup, and those of a stopped server. */
+/** Inspects and opens store files that no server uses: those in a backup, and those of a stopped server. */
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { CheckResult } from '../../shared/consistency/checks.js';
@@ -91,7 +91,7 @@ export const checkStore = (file: string): readonly CheckResult[] | null =>
   readDatabase(file, (database) => (assertStore(database, file) < MIGRATIONS.length ? null : checkConsistency(database)));
 
 /**
- * Like `inspectStore`, for the files of a stopped server with their log; null if there are none. `companionFiles` are as in
+ * Like `inspectStore`, for the files of a stopped server, including the log; null if there are none. `companionFiles` are as in
  * `findLoss`. Also throws StoreOpenError if the store has lost commits or is in use.
  */
 export function inspectStoppedStore(
@@ -123,7 +123,7 @@ export function inspectQuickly(file: string, companionFiles: readonly string[]):
   }));
 }
 
-/** Inspects the file of a search index. Throws StoreOpenError if it is not one, or is too damaged to be read. */
+/** Inspects the file of a search index. Throws StoreOpenError if the file is not one, or is too damaged to be read. */
 export function inspectDocuments(file: string): Inspection & { readonly documents: number } {
   return readDatabase(file, (database) => {
     if (!hasTable(database, 'namespace')) throw new StoreOpenError('not-a-store', `${file} is not the file of a search index.`);
@@ -170,10 +170,10 @@ export function openStoreAtRest(file: string): StoreAtRest | null {
   const { database, copyTo, close } = openFile(file);
   try {
     assertStore(database, file);
-    const ids = hasTable(database, 'search_index')
+    const rows = hasTable(database, 'search_index')
       ? database.prepare('SELECT index_id FROM search_index WHERE deleted = 0 ORDER BY seq').all()
       : [];
-    return { searchIndexIds: ids.map((row) => text(row, 'index_id')), copyTo, close };
+    return { searchIndexIds: rows.map((row) => text(row, 'index_id')), copyTo, close };
   } catch (error) {
     database.close();
     throw error;

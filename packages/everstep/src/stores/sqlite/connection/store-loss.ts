@@ -16,7 +16,7 @@ import { readLog } from './log-reader.js';
 
 const OWNER_ONLY = 0o700;
 
-/** Opens a file that no process writes and leaves nothing beside it, so that it may be on a read-only medium. */
+/** Opens a file that no process writes. Creates no file beside it, so the file may be on a read-only medium. */
 export function openImmutable(file: string): DatabaseSync {
   const url = pathToFileURL(file);
   url.searchParams.set('immutable', '1');
@@ -47,12 +47,12 @@ function describeLogDamage(file: string): string {
   return `Its log ${name} is damaged in frame ${log.frames + 1}; ${log.framesBehind} valid frames follow.`;
 }
 
-/** Describes the loss of a whole database; null if none of `signs` is a file with content. */
-function describeDatabaseLoss(file: string, state: 'missing' | 'empty', signs: readonly string[]): string | null {
-  const sign = signs.find(hasContent);
-  if (sign === undefined) return null;
+/** Describes the loss of a whole database; null if none of `otherFiles`, which only a used store has, has content. */
+function describeDatabaseLoss(file: string, state: 'missing' | 'empty', otherFiles: readonly string[]): string | null {
+  const otherFile = otherFiles.find(hasContent);
+  if (otherFile === undefined) return null;
   return (
-    `${file} is ${state}, but ${sign} shows that there was a store. ` +
+    `${file} is ${state}, but ${otherFile} shows that there was a store. ` +
     `For a new store, choose an empty data directory. ${ADVICE}`
   );
 }
@@ -113,8 +113,8 @@ export function openToRead(file: string): DatabaseSync {
 export function findLoss(file: string, companionFiles: readonly string[] = []): string | null {
   // SQLite treats an empty database as a new one, and deletes its log.
   if (!hasContent(file)) {
-    const signs = [markFile(file), logFile(file), ...companionFiles];
-    return describeDatabaseLoss(file, existsSync(file) ? 'empty' : 'missing', signs);
+    const otherFiles = [markFile(file), logFile(file), ...companionFiles];
+    return describeDatabaseLoss(file, existsSync(file) ? 'empty' : 'missing', otherFiles);
   }
   let database: DatabaseSync | null = null;
   try {

@@ -65,7 +65,7 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
   };
 }
 
-/** Discards the state in memory, because a rollback may have undone it or the rows that it describes were removed. */
+/** Discards the state in memory: a rollback may have undone the changes that it reflects, or its rows were removed. */
 export function forgetCachedState(parts: StoreParts): void {
   const { tenants, runs, counters, runOrder, deadLetterOrder, facets, sums, usage, dayCounts, insights, groups } = parts;
   for (const part of [tenants, runs, counters, runOrder, deadLetterOrder, facets, sums, usage, dayCounts, insights, groups])

@@ -1,4 +1,4 @@
-/** Checks statements: none may read a whole table, sort its result or number its parameters. */
+/** Checks statements: none may read a whole table, sort its result or use numbered parameters. */
 import assert from 'node:assert/strict';
 import { SUM_OF_GROUPS, TRIAGED_GROUPS } from '../storage/measure.js';
 import type { Connection } from './connection.js';

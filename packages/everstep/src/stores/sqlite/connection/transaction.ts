@@ -15,7 +15,7 @@ export class Transaction {
     this.commit = parts.connection.prepare('COMMIT');
   }
 
-  /** Writes the changes of `work` with the index, counters and usage that they affect. If it throws, everything is rolled back. */
+  /** Writes the changes of `work` with the index, counters and sums that they affect. If `work` throws, all is rolled back. */
   run<Result>(work: () => Result): Result {
     try {
       this.begin.run();

@@ -16,7 +16,7 @@ export interface WholeFile {
 
 export interface WholeFileOptions {
   readonly file: string;
-  /** Whether the file is never written, as a backup is: it is then read without a lock, and no files are added beside it. */
+  /** Whether no process writes the file, as in a backup. It is then read without a lock, and no files are created beside it. */
   readonly unwritten: boolean;
 }
 

@@ -9,13 +9,13 @@ import { blob, integer, json, type Row, text, textOrNull } from '../connection/c
 import type { StoreParts } from '../connection/store-parts.js';
 import { FACET_COLUMNS, facetsOf, kindOf, stateFacet } from '../listing/facets/dead-letter-facets.js';
 
-type Kind<Of> = Extract<WriteOf<'dead-letter'>, { readonly kind: Of }>;
+type DeadLetterWrite<Kind> = Extract<WriteOf<'dead-letter'>, { readonly kind: Kind }>;
 
 export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
   private readonly parts: StoreParts;
   private readonly insertEntry: StatementSync;
   private readonly deleteEntry: StatementSync;
-  private readonly selectIndexed: StatementSync;
+  private readonly selectIndexedColumns: StatementSync;
   private readonly selectSeq: StatementSync;
   private readonly linkRun: StatementSync;
   private readonly unlinkRun: StatementSync;
@@ -32,7 +32,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.deleteEntry = connection.prepare('DELETE FROM dead_letter WHERE seq = ?');
-    this.selectIndexed = connection.prepare(
+    this.selectIndexedColumns = connection.prepare(
       `SELECT d.run_seq, ${FACET_COLUMNS}, ${storedSql('dead_letter', 'd')} AS bytes
        FROM dead_letter d JOIN run r ON r.seq = d.run_seq WHERE d.seq = ?`,
     );
@@ -78,7 +78,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
     const tenant = tenants.findOrCreate(entry.instanceId);
     if (run.tenant !== tenant) throw new Error(`the run ${entry.runKey} and its dead letter belong to different instances`);
     const listedAt = deadLetterOrder.nextListedAt(entry.createdAt);
-    const inserted = this.insertEntry.run(
+    const insertion = this.insertEntry.run(
       entry.dlqId,
       tenant,
       run.seq,
@@ -93,7 +93,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
       group?.fingerprint ?? null,
       group?.rules ?? UNGROUPED_RULES,
     );
-    const seq = Number(inserted.lastInsertRowid);
+    const seq = Number(insertion.lastInsertRowid);
     deadLetterOrder.noteAdded(seq, listedAt);
     if (this.linkRun.run(seq, run.seq).changes !== 1) throw new Error(`the run ${entry.runKey} already has a dead letter`);
     this.index(tenant, seq, 'add');
@@ -101,7 +101,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
   }
 
   /** Removes the entry and its pending failure callback. `became` is null if the entry was deleted. */
-  private take({ instanceId, dlqId, became }: Kind<'take-dead-letter'>): void {
+  private take({ instanceId, dlqId, became }: DeadLetterWrite<'take-dead-letter'>): void {
     const { tenant, seq } = this.require(instanceId, dlqId);
     const runSeq = this.remove(instanceId, tenant, seq, became?.at ?? null);
     this.unlinkRun.run(became?.kind ?? null, became?.runKey ?? null, runSeq);
@@ -120,7 +120,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
 
   /**
    * Removes only the entry, and returns the row number of its run, which still refers to it. `recoveredAt` is the time at
-   * which another run was created from it; null if none was.
+   * which another run was created from the entry; null if none was.
    */
   remove(instanceId: string, tenant: number, seq: number, recoveredAt: number | null = null): number {
     const row = this.index(tenant, seq, 'remove');
@@ -143,7 +143,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
 
   /** Adds the entry to the facet index, or removes it; returns its indexed columns. */
   private index(tenant: number, seq: number, change: 'add' | 'remove'): Row {
-    const row = this.selectIndexed.get(seq);
+    const row = this.selectIndexedColumns.get(seq);
     if (!row) throw new Error(`the dead letter in row ${seq} has no run`);
     for (const value of facetsOf(row)) this.parts.facets[change](tenant, value, seq);
     this.parts.endedBlocks.noteChange(tenant, 'deadLetter', seq);

@@ -23,7 +23,7 @@ export class InsightCountsWriter {
     );
   }
 
-  /** Adds counts, which the end of the transaction writes. Requires an open transaction. */
+  /** Adds counts, which are written at the end of the transaction. Requires an open transaction. */
   add(write: InsightCounts): void {
     this.sums.add(write);
   }

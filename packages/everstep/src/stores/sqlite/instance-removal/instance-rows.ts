@@ -11,7 +11,7 @@ import { FACET, stateValues } from '../listing/facets/facets.js';
 import { RunRemover } from '../runs/run-remover.js';
 import { TABLES_OF_INSTANCE, TABLES_OF_REPAIR, TABLES_OF_TENANT } from './tables.js';
 
-/** Prepares a deletion of rows with a value in the column, up to a limit. It uses the primary key: not all tables have row ids. */
+/** Prepares the deletion of up to a number of rows by a column. It uses the primary key, because not all tables have row ids. */
 function deletion(connection: Connection, table: string, column: string): StatementSync {
   const columns = connection.prepare(`PRAGMA table_info(${table})`).all();
   const key = columns
@@ -31,10 +31,10 @@ export function createInstanceRemoval(
   transaction: Transaction,
   deadLetters: DeadLetterWriter,
 ): (query: { readonly instanceId: string; readonly limit: number }) => Promise<number> {
-  let rows: InstanceRows | undefined;
+  let instanceRows: InstanceRows | undefined;
   return (query) => {
-    rows ??= new InstanceRows(parts, transaction, deadLetters);
-    return rows.remove(query);
+    instanceRows ??= new InstanceRows(parts, transaction, deadLetters);
+    return instanceRows.remove(query);
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Numbers of the whole store that outlive its rows. They are kept in memory, and written inside the transaction that changes
- * them.
+ * Numbers about the whole store that remain when rows are removed. They are cached in memory, and written in the transaction that
+ * changes them.
  */
 import type { StatementSync } from 'node:sqlite';
 import { integer } from '../connection/columns.js';
@@ -12,7 +12,7 @@ export class Counters {
   private readonly select: StatementSync;
   private readonly upsert: StatementSync;
   private readonly values = new Map<CounterName, number>();
-  private readonly changed = new Set<CounterName>();
+  private readonly changedNames = new Set<CounterName>();
 
   constructor(connection: Connection) {
     this.select = connection.prepare('SELECT value FROM counter WHERE name = ?');
@@ -36,16 +36,16 @@ export class Counters {
   raise(name: CounterName, value: number): void {
     if (value <= this.get(name)) return;
     this.values.set(name, value);
-    this.changed.add(name);
+    this.changedNames.add(name);
   }
 
   flush(): void {
-    for (const name of this.changed) this.upsert.run(name, this.get(name));
-    this.changed.clear();
+    for (const name of this.changedNames) this.upsert.run(name, this.get(name));
+    this.changedNames.clear();
   }
 
   forget(): void {
     this.values.clear();
-    this.changed.clear();
+    this.changedNames.clear();
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Finds times in the order of creation. Rows have `listed_at`: their creation time, or that of an earlier row if that is later.
+ * Finds the rows of a time range. Rows have `listed_at`: their creation time, or that of an earlier row if that is later.
  * `listed_at` therefore never decreases, and a time is found by binary search. The largest deviation of creation times from this
  * order (`disorder`) is stored, so that a range of rows can be widened by it and misses nothing. The caller then compares the
  * exact times.
@@ -12,7 +12,7 @@ import type { SeqRange } from './facets/walk.js';
 
 export class CreationOrder {
   private readonly counters: Counters;
-  private readonly disorder: CounterName;
+  private readonly disorderCounter: CounterName;
   private readonly selectFrom: StatementSync;
   private readonly selectNewest: StatementSync;
   private readonly selectCreatedAt: StatementSync;
@@ -20,7 +20,7 @@ export class CreationOrder {
 
   constructor(connection: Connection, counters: Counters, table: 'run' | 'dead_letter') {
     this.counters = counters;
-    this.disorder = `${table}_disorder_ms`;
+    this.disorderCounter = `${table}_disorder_ms`;
     this.selectFrom = connection.prepare(`SELECT seq, listed_at FROM ${table} WHERE seq >= ? ORDER BY seq LIMIT 1`);
     this.selectNewest = connection.prepare(`SELECT seq, listed_at FROM ${table} ORDER BY seq DESC LIMIT 1`);
     this.selectCreatedAt = connection.prepare(`SELECT created_at FROM ${table} WHERE seq = ?`);
@@ -28,24 +28,24 @@ export class CreationOrder {
 
   /** Returns the `listed_at` of a new row. `noteAdded` must be called afterwards. */
   nextListedAt(createdAt: number): number {
-    const listedAt = Math.max(createdAt, this.last().listedAt);
-    this.counters.raise(this.disorder, listedAt - createdAt);
+    const listedAt = Math.max(createdAt, this.newestRow().listedAt);
+    this.counters.raise(this.disorderCounter, listedAt - createdAt);
     return listedAt;
   }
 
   /** Records a new row. A row whose number was reserved earlier does not become the newest. */
   noteAdded(seq: number, listedAt: number): void {
-    if (seq > this.last().seq) this.newest = { seq, listedAt };
+    if (seq > this.newestRow().seq) this.newest = { seq, listedAt };
   }
 
   /** Returns the largest row number so far, or at least among the existing rows; 0 if there is none. */
   lastSeq(): number {
-    return this.last().seq;
+    return this.newestRow().seq;
   }
 
   /** Returns rows that may have been created in this time, both ends inclusive, Unix ms. Check each with `isWithin`. */
   range(fromMs: number, toMs: number): SeqRange {
-    const to = this.firstListedFrom(toMs + this.counters.get(this.disorder) + 1) - 1;
+    const to = this.firstListedFrom(toMs + this.counters.get(this.disorderCounter) + 1) - 1;
     return { from: this.firstListedFrom(fromMs), to };
   }
 
@@ -73,7 +73,7 @@ export class CreationOrder {
     return low;
   }
 
-  private last(): { readonly seq: number; readonly listedAt: number } {
+  private newestRow(): { readonly seq: number; readonly listedAt: number } {
     this.newest ??= positionOf(this.selectNewest.get());
     return this.newest;
   }

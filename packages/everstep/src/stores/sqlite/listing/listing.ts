@@ -22,10 +22,10 @@ export class Selection {
     this.reader = reader;
     this.tenant = tenant;
     this.range = { from: 1, to: order.lastSeq() };
-    if (page.horizon !== null) this.within({ from: 1, to: seqAt(page.horizon) });
+    if (page.horizon !== null) this.restrictTo({ from: 1, to: seqAt(page.horizon) });
     if (page.after !== null) {
       const after = seqAt(page.after);
-      this.within(this.direction === 'down' ? { from: 1, to: after - 1 } : { from: after + 1, to: this.range.to });
+      this.restrictTo(this.direction === 'down' ? { from: 1, to: after - 1 } : { from: after + 1, to: this.range.to });
     }
   }
 
@@ -52,7 +52,7 @@ export class Selection {
   /** Selects rows created in this time, both ends inclusive, Unix ms. */
   createdWithin(order: CreationOrder, fromMs = 0, toMs = Number.MAX_SAFE_INTEGER): void {
     if (fromMs === 0 && toMs === Number.MAX_SAFE_INTEGER) return;
-    this.within(order.range(fromMs, toMs));
+    this.restrictTo(order.range(fromMs, toMs));
     this.addTest((seq) => order.isWithin(seq, fromMs, toMs));
   }
 
@@ -64,7 +64,7 @@ export class Selection {
     }
   }
 
-  private within(range: SeqRange): void {
+  private restrictTo(range: SeqRange): void {
     this.range = { from: Math.max(this.range.from, range.from), to: Math.min(this.range.to, range.to) };
   }
 }
@@ -77,15 +77,15 @@ function seqAt(position: string): number {
   return Number(position);
 }
 
-/** Returns one page of `rows`, and where the next page continues. */
+/** Returns one page of `rows`, and the position at which the next page continues. */
 export function pageOf<Item>(rows: Iterable<number>, limit: number, read: (seq: number) => Item): Listing<Item> {
   if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`limit must be a whole number of 1 or more, not ${limit}`);
   const items: Item[] = [];
-  let last = 0;
+  let lastSeq = 0;
   for (const seq of rows) {
-    if (items.length === limit) return { items, next: positionOf(last) };
+    if (items.length === limit) return { items, next: positionOf(lastSeq) };
     items.push(read(seq));
-    last = seq;
+    lastSeq = seq;
   }
   return { items, next: null };
 }

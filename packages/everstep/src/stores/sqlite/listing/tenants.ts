@@ -1,4 +1,4 @@
-/** Short numbers of queue instances, which are part of every key of the facet index. */
+/** Assigns short numbers to queue instances, which are part of every key of the facet index. */
 import type { StatementSync } from 'node:sqlite';
 import { integer } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';

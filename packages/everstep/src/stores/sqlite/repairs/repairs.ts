@@ -30,7 +30,7 @@ function endedItemOf(foundRow: Row): EndedItem | null {
   return state ? { n, canary, state, newDlqId: textOrNull(foundRow, 'dlq_id'), error: textOrNull(foundRow, 'error') } : null;
 }
 
-async function describe(store: SqlSession, instanceId: string, dlqIds: readonly string[]): Promise<readonly RepairableEntry[]> {
+async function readEntries(store: SqlSession, instanceId: string, dlqIds: readonly string[]): Promise<readonly RepairableEntry[]> {
   const entries: RepairableEntry[] = [];
   for (const [index, dlqId] of dlqIds.entries()) {
     if (index > 0 && index % DESCRIBED_PER_TURN === 0) await nextTurn();
@@ -46,34 +46,34 @@ async function describe(store: SqlSession, instanceId: string, dlqIds: readonly 
 }
 
 /** Counts the cohorts in memory. Grouping in SQL would sort all entries, and one query per repair does not justify an index. */
-async function cohorts(store: SqlSession, id: RepairId): Promise<readonly RepairCohort[]> {
+async function countCohorts(store: SqlSession, id: RepairId): Promise<readonly RepairCohort[]> {
   const cohortsByKey = new Map<string, { readonly workflowUrl: string; readonly fingerprint: string | null; count: number }>();
   for (let foundRows: readonly Row[] = [], after = -1; ; await nextTurn()) {
     foundRows = store.run(
       rows(sql`
         SELECT n, workflow_url, fingerprint FROM repair_item WHERE ${ofRepair(id)} AND n > ${after} ORDER BY n LIMIT ${READ_PER_TURN}`),
     );
-    for (const groupRow of foundRows) {
-      const workflowUrl = text(groupRow, 'workflow_url');
-      const fingerprint = textOrNull(groupRow, 'fingerprint');
+    for (const itemRow of foundRows) {
+      const workflowUrl = text(itemRow, 'workflow_url');
+      const fingerprint = textOrNull(itemRow, 'fingerprint');
       // A fingerprint has no space and is not empty.
       const key = `${workflowUrl} ${fingerprint ?? ''}`;
       const cohort = cohortsByKey.get(key) ?? { workflowUrl, fingerprint, count: 0 };
       cohort.count++;
       cohortsByKey.set(key, cohort);
     }
-    const last = foundRows.at(-1);
-    if (last === undefined || foundRows.length < READ_PER_TURN) break;
-    after = integer(last, 'n');
+    const lastRow = foundRows.at(-1);
+    if (lastRow === undefined || foundRows.length < READ_PER_TURN) break;
+    after = integer(lastRow, 'n');
   }
   return [...cohortsByKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, cohort]) => cohort);
 }
 
 /** Counts the entries of the repair. The caller writes none of these entries at the same time. */
-async function counts(store: SqlSession, id: RepairId): ReturnType<RepairStore['counts']> {
+async function countEntries(store: SqlSession, id: RepairId): ReturnType<RepairStore['counts']> {
   const all: Record<RepairItemState, number> = { ...NO_COUNTS };
-  const last = store.run(row(sql`SELECT max(n) AS n FROM repair_item WHERE ${ofRepair(id)}`));
-  const end = ((last && integerOrNull(last, 'n')) ?? -1) + 1;
+  const lastRow = store.run(row(sql`SELECT max(n) AS n FROM repair_item WHERE ${ofRepair(id)}`));
+  const end = ((lastRow && integerOrNull(lastRow, 'n')) ?? -1) + 1;
   for (let from = 0; from < end; from += COUNTED_PER_TURN) {
     if (from > 0) await nextTurn();
     for (const state of REPAIR_ITEM_STATES) {
@@ -100,9 +100,9 @@ export function createSqliteRepairs({ tenants, counters }: StoreParts, store: Sq
         tenants.findOrCreate(instanceId);
         counters.raise('latest_time', at);
       }),
-    describe: ({ instanceId, dlqIds }) => describe(store, instanceId, dlqIds),
-    cohorts: (id) => cohorts(store, id),
-    counts: (id) => counts(store, id),
+    describe: ({ instanceId, dlqIds }) => readEntries(store, instanceId, dlqIds),
+    cohorts: (id) => countCohorts(store, id),
+    counts: (id) => countEntries(store, id),
     async endedItems({ after, limit, ...id }) {
       const startedRows = store.run(
         rows(sql`

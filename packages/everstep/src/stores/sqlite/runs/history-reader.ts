@@ -51,7 +51,7 @@ export class HistoryReader {
   private readonly selectTasks: StatementSync;
   private readonly selectAttempts: StatementSync;
   private readonly selectExchanges: StatementSync;
-  private readonly selectInvoked: StatementSync;
+  private readonly selectInvokedRuns: StatementSync;
 
   constructor(parts: StoreParts, runs: RunReader, events: EventRecords) {
     const { connection } = parts;
@@ -78,12 +78,12 @@ export class HistoryReader {
       `SELECT count(*) AS steps, coalesce(sum(octet_length(name) + coalesce(octet_length(out), 0)), 0) AS bytes,
          coalesce(max(octet_length(out)), 0) AS longest FROM step WHERE run_seq = ?`,
     );
-    const stripped = `kind IN ('call', 'invoke') AND octet_length(detail) > ${LIMITS.maxInlineBytes}`;
+    const strippedCondition = `kind IN ('call', 'invoke') AND octet_length(detail) > ${LIMITS.maxInlineBytes}`;
     this.selectTasks = connection.prepare(
       `SELECT ${columnList([...TASK_COLUMNS, ...SPECIAL_TASK_COLUMNS])}, slot AS position,
          coalesce(octet_length(name), 0) + coalesce(octet_length(detail), 0) AS row_bytes,
-         coalesce(${stripped}, 0) AS stripped,
-         CASE WHEN ${stripped} THEN json_remove(detail, '$.body', '$.invoke.body') ELSE detail END AS detail
+         coalesce(${strippedCondition}, 0) AS stripped,
+         CASE WHEN ${strippedCondition} THEN json_remove(detail, '$.body', '$.invoke.body') ELSE detail END AS detail
        FROM task WHERE run_seq = ? AND slot >= ? ORDER BY slot`,
     );
     const prepareAttempts = (exchange: string, bytes: string) =>
@@ -94,7 +94,7 @@ export class HistoryReader {
       );
     this.selectAttempts = prepareAttempts('', '0');
     this.selectExchanges = prepareAttempts(', exchange', 'coalesce(octet_length(exchange), 0)');
-    this.selectInvoked = connection.prepare(
+    this.selectInvokedRuns = connection.prepare(
       `SELECT key AS run_key, workflow_run_id, created_at, origin, status FROM run
        WHERE invoked_by_run_key = ? ORDER BY seq LIMIT ${LIMITS.maxListedInvocations}`,
     );
@@ -114,7 +114,7 @@ export class HistoryReader {
       tasks: tasks.items,
       attempts: attempts.items,
       next: { steps: steps.next, tasks: tasks.next, attempts: attempts.next },
-      invoked: this.selectInvoked
+      invoked: this.selectInvokedRuns
         .all(query.runKey)
         .map(invokedRunOf)
         .sort((a, b) => a.stepId - b.stepId),
@@ -126,8 +126,8 @@ export class HistoryReader {
     const { runKey, bounds, maxOutBytes, exchanges, from, below = NO_LIMIT } = query;
     const seq = this.seqOf(runKey);
     if (seq === null) return { items: [], next: null };
-    const select = exchanges ? this.selectStepsWithSent : this.selectSteps;
-    return partOf(select.iterate(maxOutBytes, maxOutBytes, seq, Number(from), below), bounds, listedStepOf);
+    const statement = exchanges ? this.selectStepsWithSent : this.selectSteps;
+    return partOf(statement.iterate(maxOutBytes, maxOutBytes, seq, Number(from), below), bounds, listedStepOf);
   }
 
   step(runKey: string, stepId: number, maxOutBytes: number): ListedStep | null {
@@ -156,8 +156,8 @@ export class HistoryReader {
   }: Omit<HistoryQuery, 'maxOutBytes'> & { readonly from: string | null; readonly slot?: number }): Part<FailedAttempt> {
     const seq = this.seqOf(runKey);
     if (seq === null) return { items: [], next: null };
-    const select = exchanges ? this.selectExchanges : this.selectAttempts;
-    return partOf(select.iterate(seq, Number(from ?? 0), slot ?? null, slot ?? null), bounds, failedAttemptOf);
+    const statement = exchanges ? this.selectExchanges : this.selectAttempts;
+    return partOf(statement.iterate(seq, Number(from ?? 0), slot ?? null, slot ?? null), bounds, failedAttemptOf);
   }
 
   size(runKey: string): JournalSize {

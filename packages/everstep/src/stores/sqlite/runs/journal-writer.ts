@@ -9,15 +9,15 @@ import type { Applier } from '../commit/applier.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import { checksumOf } from './checksums.js';
 
-const NEW_STEP = [...STEP_COLUMNS, 'out', 'out_crc'] as const;
-const NEW_ATTEMPT = [...ATTEMPT_COLUMNS, 'exchange'] as const;
+const NEW_STEP_COLUMNS = [...STEP_COLUMNS, 'out', 'out_crc'] as const;
+const NEW_ATTEMPT_COLUMNS = [...ATTEMPT_COLUMNS, 'exchange'] as const;
 
 /** SQL condition that selects the step of a run by its id. */
 export const STEP_WITH_ID = 'run_seq = ? AND (idx = ? AND step_id = idx + 1 OR step_id = ? AND step_id <> idx + 1)';
 /** Returns the values for the parameters of `STEP_WITH_ID`. */
 export const stepWithId = (seq: number, stepId: number) => [seq, stepId - 1, stepId] as const;
 
-type Kind<Of> = Extract<WriteOf<'journal'>, { readonly kind: Of }>;
+type JournalWrite<Kind> = Extract<WriteOf<'journal'>, { readonly kind: Kind }>;
 
 export class JournalWriter implements Applier<WriteOf<'journal'>> {
   private readonly parts: StoreParts;
@@ -32,14 +32,15 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
   constructor(parts: StoreParts) {
     const { connection } = parts;
     this.parts = parts;
-    const columns = columnList(NEW_STEP);
+    const stepColumns = columnList(NEW_STEP_COLUMNS);
+    const attemptColumns = columnList(NEW_ATTEMPT_COLUMNS);
     this.selectWithId = connection.prepare(`SELECT 1 FROM step WHERE ${STEP_WITH_ID}`);
     this.insertStep = connection.prepare(
-      `INSERT INTO step (run_seq, ${columns}) VALUES (?, ${NEW_STEP.map(() => '?').join(', ')})`,
+      `INSERT INTO step (run_seq, ${stepColumns}) VALUES (?, ${NEW_STEP_COLUMNS.map(() => '?').join(', ')})`,
     );
     this.copySteps = connection.prepare(
-      `INSERT INTO step (run_seq, ${columns}, edited, sent)
-       SELECT ?, ${columns}, edited, sent FROM step
+      `INSERT INTO step (run_seq, ${stepColumns}, edited, sent)
+       SELECT ?, ${stepColumns}, edited, sent FROM step
        WHERE run_seq = ? AND idx >= ? AND idx < ? AND idx NOT IN (SELECT value FROM json_each(?)) ORDER BY idx`,
     );
     this.selectBytes = connection.prepare(
@@ -49,7 +50,7 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
     this.markEdited = connection.prepare('UPDATE step SET edited = 1 WHERE run_seq = ? AND idx = ?');
     this.updateSent = connection.prepare('UPDATE step SET sent = ? WHERE run_seq = ? AND idx = ?');
     this.insertAttempt = connection.prepare(
-      `INSERT INTO attempt (run_seq, ${columnList(NEW_ATTEMPT)}) VALUES (?, ${NEW_ATTEMPT.map(() => '?').join(', ')})`,
+      `INSERT INTO attempt (run_seq, ${attemptColumns}) VALUES (?, ${NEW_ATTEMPT_COLUMNS.map(() => '?').join(', ')})`,
     );
   }
 
@@ -91,13 +92,13 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
     if (step.sent) this.updateSent.run(JSON.stringify(step.sent), run.seq, step.index);
   }
 
-  private copyJournal({ fromRunKey, toRunKey, length, without = [] }: Kind<'copy-journal'>): void {
+  private copyJournal({ fromRunKey, toRunKey, length, without = [] }: JournalWrite<'copy-journal'>): void {
     const toRun = this.parts.runs.require(toRunKey);
     toRun.hasStepsInOrder = false;
     this.copy(fromRunKey, toRun.seq, { from: 0, below: length ?? Number.MAX_SAFE_INTEGER, without });
   }
 
-  private stageJournal(write: Kind<'stage-journal'>): void {
+  private stageJournal(write: JournalWrite<'stage-journal'>): void {
     const { fromRunKey, toRunKey, at } = write;
     const { tenant } = this.parts.runs.require(fromRunKey);
     this.copy(fromRunKey, this.parts.stagedJournals.reserveSeq(toRunKey, tenant, at), write);
@@ -109,14 +110,14 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
     { from, below, without }: { readonly from: number; readonly below: number; readonly without: readonly number[] },
   ): void {
     const { seq, tenant } = this.parts.runs.require(fromRunKey);
-    const range = [seq, from, below, JSON.stringify(without)] as const;
-    this.copySteps.run(toSeq, ...range);
-    this.parts.storedBytes.add(tenant, integer(this.selectBytes.get(...range) ?? {}, 'bytes'));
+    const parameters = [seq, from, below, JSON.stringify(without)] as const;
+    this.copySteps.run(toSeq, ...parameters);
+    this.parts.storedBytes.add(tenant, integer(this.selectBytes.get(...parameters) ?? {}, 'bytes'));
   }
 
   private recordAttempt(runKey: string, attempt: FailedAttempt): void {
     const columns = attemptColumnsOf(attempt);
-    this.insertAttempt.run(this.seqOf(runKey), ...NEW_ATTEMPT.map((name) => columns[name]));
+    this.insertAttempt.run(this.seqOf(runKey), ...NEW_ATTEMPT_COLUMNS.map((name) => columns[name]));
   }
 
   private seqOf(runKey: string): number {

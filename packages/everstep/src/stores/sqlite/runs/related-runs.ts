@@ -1,4 +1,4 @@
-/** Runs that were created from other runs. */
+/** Finds runs that were created from other runs. */
 import type { StatementSync } from 'node:sqlite';
 import type { RunRecord } from '../../../ports/stores/store.js';
 import { integer } from '../../records/columns.js';

@@ -2,8 +2,8 @@
  * Finds the runs that retention removes, and removes them.
  *
  * The search reads the blocks that the facet index lists for the state, in the order of creation. A run that ended before a
- * time was created before it, so the search stops there. It yields to other work between blocks. The runs found in a block are
- * removed in the same turn of the event loop, so they cannot have changed in between.
+ * time was also created before that time, so the search stops there. It yields to other work between blocks. The runs found in a
+ * block are removed in the same turn of the event loop, so they cannot have changed in between.
  */
 import type { StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -23,7 +23,7 @@ import { RunRemover } from './run-remover.js';
 
 /** Number of blocks read before the search yields, which takes a few ms. */
 const BLOCKS_PER_TURN = 2;
-/** Rows after which a transaction takes no further run, so that it takes a few ms. */
+/** Rows after which a transaction removes no further run, so that it takes only a few ms. */
 const ROWS_PER_REMOVAL = 1000;
 
 /** SQL: a task that waits for the run `r`. A parked task counts while its run can be resumed. */
@@ -44,11 +44,11 @@ interface RemovableRows {
 }
 
 interface RowStatements {
-  readonly facts: StatementSync;
-  /** Selects the row that has this number of newer ones in the range. */
-  readonly keptBoundary: StatementSync;
-  /** Selects rows to remove: ended before a time, or up to a row. */
-  readonly removable: StatementSync;
+  readonly selectFacts: StatementSync;
+  /** Selects the row that has a given number of newer rows in the range. */
+  readonly selectBoundary: StatementSync;
+  /** Selects rows to remove: those that ended before a time, or up to a row. */
+  readonly selectRemovable: StatementSync;
 }
 
 /** Rows to remove: those that ended before a time (Unix ms), and those up to a row number. */
@@ -67,13 +67,13 @@ const hasQuota = ({ runs, rows }: Quota): boolean => runs > 0 && rows > 0;
 
 /** Counts the blocks that can be read before the search yields. */
 class Turns {
-  private blocksLeft = BLOCKS_PER_TURN;
+  private remainingBlocks = BLOCKS_PER_TURN;
 
   /** Yields to other work if this was the last block of the turn. */
   async noteBlock(): Promise<void> {
-    this.blocksLeft--;
-    if (this.blocksLeft > 0) return;
-    this.blocksLeft = BLOCKS_PER_TURN;
+    this.remainingBlocks--;
+    if (this.remainingBlocks > 0) return;
+    this.remainingBlocks = BLOCKS_PER_TURN;
     await nextTurn();
   }
 }
@@ -86,7 +86,7 @@ export class Retention {
   private readonly runStatements: RowStatements;
   private readonly entryStatements: RowStatements;
   /** The block from which the last call removed runs; null if it removed none. */
-  private lastRemoved: { readonly tenant: number; readonly state: RetentionState; readonly block: number } | null = null;
+  private lastRemoval: { readonly tenant: number; readonly state: RetentionState; readonly block: number } | null = null;
 
   constructor(parts: StoreParts, transaction: Transaction, deadLetters: DeadLetterWriter) {
     const { connection } = parts;
@@ -96,9 +96,9 @@ export class Retention {
     this.runs = new RunRemover(parts);
     const fromRuns = 'FROM run r WHERE r.seq BETWEEN ? AND ? AND r.tenant = ? AND r.status = ? AND r.dead_letter_seq IS NULL';
     this.runStatements = {
-      facts: connection.prepare(`SELECT count(*) AS row_count, min(r.completed_at) AS first_ended_at ${fromRuns}`),
-      keptBoundary: connection.prepare(`SELECT r.seq ${fromRuns} ORDER BY r.seq DESC LIMIT 1 OFFSET ?`),
-      removable: connection.prepare(
+      selectFacts: connection.prepare(`SELECT count(*) AS row_count, min(r.completed_at) AS first_ended_at ${fromRuns}`),
+      selectBoundary: connection.prepare(`SELECT r.seq ${fromRuns} ORDER BY r.seq DESC LIMIT 1 OFFSET ?`),
+      selectRemovable: connection.prepare(
         `SELECT r.seq ${fromRuns} AND (r.completed_at < ? OR r.seq <= ?)
          AND NOT EXISTS (SELECT 1 FROM run b WHERE b.key = r.became_run_key AND b.status = 'active')
          AND NOT EXISTS (${NEEDED_BY_TASK}) ORDER BY r.seq LIMIT ?`,
@@ -106,13 +106,13 @@ export class Retention {
     };
     const entryCondition = 'd.seq BETWEEN ? AND ? AND d.tenant = ?';
     this.entryStatements = {
-      facts: connection.prepare(
+      selectFacts: connection.prepare(
         `SELECT count(*) AS row_count, min(d.created_at) AS first_ended_at FROM dead_letter d WHERE ${entryCondition}`,
       ),
-      keptBoundary: connection.prepare(
+      selectBoundary: connection.prepare(
         `SELECT d.seq FROM dead_letter d WHERE ${entryCondition} ORDER BY d.seq DESC LIMIT 1 OFFSET ?`,
       ),
-      removable: connection.prepare(
+      selectRemovable: connection.prepare(
         `SELECT d.seq FROM dead_letter d JOIN run r ON r.seq = d.run_seq
          WHERE ${entryCondition} AND (d.created_at < ? OR d.seq <= ?)
          AND NOT EXISTS (SELECT 1 FROM task c WHERE c.run_seq = d.run_seq AND c.slot = ${CALLBACK_SLOT})
@@ -130,11 +130,11 @@ export class Retention {
     if (tenant === null || (endedBefore === null && keepNewest === null)) return 0;
     const rows = this.rowsOf(instanceId, tenant, state);
     const turns = new Turns();
-    const upToSeq = keepNewest === null ? 0 : await this.keptBoundary(rows, keepNewest, turns);
+    const upToSeq = keepNewest === null ? 0 : await this.findBoundary(rows, keepNewest, turns);
     const bounds = { endedBefore: endedBefore ?? 0, upToSeq };
     const quota = { runs: limit, rows: ROWS_PER_REMOVAL };
-    // The counts of a block are dropped with each removal, so the next call continues in it without counting its rows again.
-    const { lastRemoved: last } = this;
+    // Each removal discards the cached counts of its block, so the next call continues in that block without counting its rows.
+    const { lastRemoval: last } = this;
     if (last?.tenant === tenant && last.state === state) this.removeFrom(rows, bounds, last.block, quota);
     if (hasQuota(quota)) await this.removeInOrder(rows, bounds, quota, turns);
     const removedRuns = limit - quota.runs;
@@ -155,35 +155,35 @@ export class Retention {
 
   /** Removes rows from one block, as far as the quota allows. */
   private removeFrom(rows: RemovableRows, { endedBefore, upToSeq }: Bounds, block: number, quota: Quota): void {
-    const { tenant, state, instanceId } = rows;
-    const foundRows = rows.statements.removable.all(...rangeOf(block), ...rows.stateParameters, endedBefore, upToSeq, quota.runs);
-    this.lastRemoved = foundRows.length > 0 ? { tenant, state, block } : null;
+    const { tenant, state, instanceId, statements, stateParameters } = rows;
+    const foundRows = statements.selectRemovable.all(...rangeOf(block), ...stateParameters, endedBefore, upToSeq, quota.runs);
+    this.lastRemoval = foundRows.length > 0 ? { tenant, state, block } : null;
     if (foundRows.length === 0) return;
     const removedCounts = this.transaction.run(() => {
-      let [runs, deleted] = [0, 0];
+      let [runs, deletedRows] = [0, 0];
       for (const row of foundRows) {
         const seq = integer(row, 'seq');
         const runSeq = state === 'deadLetter' ? this.deadLetters.remove(instanceId, tenant, seq) : seq;
-        deleted += this.runs.remove(tenant, runSeq);
+        deletedRows += this.runs.remove(tenant, runSeq);
         runs++;
-        if (deleted >= quota.rows) break;
+        if (deletedRows >= quota.rows) break;
       }
-      return { runs, deleted };
+      return { runs, deletedRows };
     });
     quota.runs -= removedCounts.runs;
-    quota.rows -= removedCounts.deleted;
+    quota.rows -= removedCounts.deletedRows;
   }
 
-  /** Returns the newest row that has `keepNewest` newer ones; 0 if there is none. */
-  private async keptBoundary(rows: RemovableRows, keepNewest: number, turns: Turns): Promise<number> {
-    let newer = 0;
+  /** Returns the newest row that has `keepNewest` newer rows; 0 if there is none. */
+  private async findBoundary(rows: RemovableRows, keepNewest: number, turns: Turns): Promise<number> {
+    let newerRows = 0;
     for (const block of this.blocks(rows, 'down', rows.order.lastSeq())) {
       const facts = await this.factsOf(rows, block, turns);
-      if (newer + facts.rows <= keepNewest) {
-        newer += facts.rows;
+      if (newerRows + facts.rows <= keepNewest) {
+        newerRows += facts.rows;
         continue;
       }
-      const row = rows.statements.keptBoundary.get(...rangeOf(block), ...rows.stateParameters, keepNewest - newer);
+      const row = rows.statements.selectBoundary.get(...rangeOf(block), ...rows.stateParameters, keepNewest - newerRows);
       return row ? integer(row, 'seq') : 0;
     }
     return 0;
@@ -197,7 +197,7 @@ export class Retention {
     const { endedBlocks } = this.parts;
     const cached = endedBlocks.find(tenant, state, block);
     if (cached) return cached;
-    const row = statements.facts.get(...rangeOf(block), ...stateParameters) ?? {};
+    const row = statements.selectFacts.get(...rangeOf(block), ...stateParameters) ?? {};
     const facts = {
       rows: integer(row, 'row_count'),
       firstEndedAt: integerOrNull(row, 'first_ended_at') ?? Number.POSITIVE_INFINITY,
@@ -207,12 +207,12 @@ export class Retention {
     return facts;
   }
 
-  /** Returns the blocks that may have such rows, between the first row and `last`. */
-  private *blocks({ tenant, facet, values }: RemovableRows, direction: Direction, last: number): Generator<number> {
+  /** Returns the blocks that may have such rows, up to the block of `lastSeq`. */
+  private *blocks({ tenant, facet, values }: RemovableRows, direction: Direction, lastSeq: number): Generator<number> {
     const members = this.parts.facetReader.anyOf(tenant, facet, values, direction);
     const isUp = direction === 'up';
-    let block = members.seek(isUp ? 0 : blockOf(last));
-    while (block !== null && block <= blockOf(last)) {
+    let block = members.seek(isUp ? 0 : blockOf(lastSeq));
+    while (block !== null && block <= blockOf(lastSeq)) {
       yield block;
       if (!isUp && block === 0) return;
       block = members.seek(isUp ? block + 1 : block - 1);

@@ -1,4 +1,4 @@
-/** Finds the row number of a run by its key. Recent runs are in memory. */
+/** Finds the row number of a run by its key. Recently used runs are cached in memory. */
 import type { StatementSync } from 'node:sqlite';
 import { integer, text } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
@@ -12,7 +12,7 @@ export interface RunEntry {
   readonly tenant: number;
   readonly kind: RunKind;
   readonly isActive: boolean;
-  /** Slots with event waiters; null if there are none. It is in memory so that other slots cost no statement. */
+  /** Slots with event waiters; null if there are none. They are in memory so that other slots need no statement. */
   waitSlots: Set<number> | null;
   /** Whether the id of every recorded step is one more than its index. False if this is not known. */
   hasStepsInOrder: boolean;

@@ -53,7 +53,7 @@ export class RunReader {
   private readonly selectPayloadHead: StatementSync;
   private readonly selectResult: StatementSync;
   private readonly selectDueTasks: StatementSync;
-  private readonly selectDueTasksOf: StatementSync;
+  private readonly selectDueTasksOfTenant: StatementSync;
   private readonly selectNextTenant: StatementSync;
   private readonly selectIsDue: StatementSync;
   private readonly selectNextDue: StatementSync;
@@ -85,7 +85,9 @@ export class RunReader {
     );
     this.selectResult = connection.prepare('SELECT result FROM run WHERE seq = ?');
     this.selectDueTasks = connection.prepare(`${DUE_TASKS} ORDER BY t.due_at, t.run_seq, t.slot LIMIT ?`);
-    this.selectDueTasksOf = connection.prepare(`${DUE_TASKS} AND t.tenant = ? ORDER BY t.due_at, t.run_seq, t.slot LIMIT ?`);
+    this.selectDueTasksOfTenant = connection.prepare(
+      `${DUE_TASKS} AND t.tenant = ? ORDER BY t.due_at, t.run_seq, t.slot LIMIT ?`,
+    );
     this.selectNextTenant = connection.prepare(
       `SELECT n.seq, n.instance_id FROM tenant n
        WHERE n.seq = (SELECT tenant FROM task WHERE due_at IS NOT NULL AND tenant > ? ORDER BY tenant LIMIT 1)`,
@@ -110,10 +112,12 @@ export class RunReader {
       lastStepId: integer(size, 'last_step_id'),
       lastSlot: openTasks.at(-1)?.slot ?? 0,
     };
-    const known = nextPosition(usedPositions);
+    const position = nextPosition(usedPositions);
     return {
       ...runIdentityOf(row),
-      ...(known === null ? positionsIn(this.selectStepIds.all(seq).map((step) => integer(step, 'step_id'))) : { known }),
+      ...(position === null
+        ? positionsIn(this.selectStepIds.all(seq).map((step) => integer(step, 'step_id')))
+        : { known: position }),
       journalLength,
       journalBytes: integer(size, 'result_bytes'),
       quietAt: tasks.has(ADVANCE_SLOT) ? -1 : journalLength,
@@ -172,7 +176,7 @@ export class RunReader {
     const [dueAt, seq, slot] = after ? [after.dueAt, this.parts.runs.rowNumberOf(after.runKey), after.slot] : [-1, 0, 0];
     if (instanceId === undefined) return this.selectDueTasks.all(before, dueAt, seq, slot, limit).map(dueTaskOf);
     const tenant = this.parts.tenants.find(instanceId);
-    return tenant === null ? [] : this.selectDueTasksOf.all(before, dueAt, seq, slot, tenant, limit).map(dueTaskOf);
+    return tenant === null ? [] : this.selectDueTasksOfTenant.all(before, dueAt, seq, slot, tenant, limit).map(dueTaskOf);
   }
 
   dueInstances(from: number, before: number): readonly string[] {

@@ -10,7 +10,7 @@ import { RUN_BYTES } from '../storage/stored-bytes.js';
 
 export class RunRemover {
   private readonly parts: StoreParts;
-  private readonly selectIndexed: StatementSync;
+  private readonly selectIndexedColumns: StatementSync;
   private readonly deleteRelatedRows: readonly StatementSync[];
   private readonly deleteDeduplication: StatementSync;
   private readonly deleteRun: StatementSync;
@@ -18,7 +18,7 @@ export class RunRemover {
   constructor(parts: StoreParts) {
     const { connection } = parts;
     this.parts = parts;
-    this.selectIndexed = connection.prepare(
+    this.selectIndexedColumns = connection.prepare(
       `SELECT key, status, workflow_url, caller_ip, workflow_run_id, settings, ${RUN_BYTES} AS bytes FROM run r WHERE seq = ?`,
     );
     this.deleteRelatedRows = TABLES_OF_RUN.map((table) => connection.prepare(`DELETE FROM ${table} WHERE run_seq = ?`));
@@ -32,19 +32,19 @@ export class RunRemover {
    */
   remove(tenant: number, seq: number, allowedRuns: 'ended' | 'active-too' = 'ended'): number {
     const { runs, facets, endedBlocks, storedBytes } = this.parts;
-    const row = this.selectIndexed.get(seq);
+    const row = this.selectIndexedColumns.get(seq);
     if (!row) throw new Error(`there is no run in row ${seq}`);
     const key = text(row, 'key');
     const status = word(row, 'status', STATUSES);
     if (status === 'active' && allowedRuns === 'ended') throw new Error(`the run ${key} has not ended`);
-    const indexed = {
+    const indexedRun = {
       status,
       workflowUrl: text(row, 'workflow_url'),
       callerIp: text(row, 'caller_ip'),
       workflowRunId: text(row, 'workflow_run_id'),
       settings: json<RunSettings>(row, 'settings'),
     };
-    for (const value of runFacetsOf(indexed)) facets.remove(tenant, value, seq);
+    for (const value of runFacetsOf(indexedRun)) facets.remove(tenant, value, seq);
     storedBytes.add(tenant, -integer(row, 'bytes'));
     let rows = 1;
     for (const statement of this.deleteRelatedRows) rows += Number(statement.run(seq).changes);

@@ -60,10 +60,10 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
   private create(run: Run, input: RunPayload | { readonly copyOf: string }): void {
     const { tenants, runs, runOrder, facets, stagedJournals } = this.parts;
     const tenant = tenants.findOrCreate(run.instanceId);
-    // If its journal was staged, the row number was reserved then.
+    // If the journal of the run was staged, the row number was reserved at that time.
     const stagedJournal = run.origin?.kind === 'fork' || run.origin?.kind === 'resume' ? stagedJournals.find(run.key) : null;
     const listedAt = stagedJournal?.listedAt ?? runOrder.nextListedAt(run.createdAt);
-    const inserted = this.insertRun.run(
+    const insertion = this.insertRun.run(
       stagedJournal?.runSeq ?? null,
       run.key,
       tenant,
@@ -81,7 +81,7 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
       run.failureFunction ? 1 : 0,
       run.settings.message?.queue ?? null,
     );
-    const seq = Number(inserted.lastInsertRowid);
+    const seq = Number(insertion.lastInsertRowid);
     if (run.origin?.kind === 'fork') this.updateForkedFrom.run(run.origin.runKey, seq);
     runOrder.noteAdded(seq, listedAt);
     const kind = run.settings.message ? 'message' : 'workflow';

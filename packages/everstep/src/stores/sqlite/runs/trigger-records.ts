@@ -1,11 +1,11 @@
-/** Deduplication ids of triggers. */
+/** Stores the deduplication ids of triggers, and finds the runs that have them. */
 import type { StatementSync } from 'node:sqlite';
 import type { RunReference, WriteOf } from '../../../engine/writes.js';
 import type { Applier } from '../commit/applier.js';
 import { integer, text } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 
-/** Number of expired ids that are removed for each new one. More than one, so that their number decreases. */
+/** Number of expired ids that are removed for each new id. It is more than one, so that the number of expired ids decreases. */
 const EXPIRED_PER_NEW = 4;
 
 export class TriggerRecords implements Applier<WriteOf<'deduplication'>> {

@@ -158,7 +158,7 @@ export class DocumentHost implements EmbeddedDocuments {
     if (this.cleanups.has(indexId)) return;
     const work = async (): Promise<void> => {
       try {
-        // Looked up each time, because the file may have been closed or dropped.
+        // The file is looked up each time, because it may have been closed or dropped.
         while (!this.isClosed && this.findFile(indexId)?.removeSome()) await nextTurn();
       } catch (error) {
         this.onFailure(error instanceof Error ? error : new Error(String(error)));
@@ -166,7 +166,7 @@ export class DocumentHost implements EmbeddedDocuments {
         this.cleanups.delete(indexId);
       }
     };
-    // Starts in its own turn, so that it is registered before it ends.
+    // The work starts in the next turn, so that it is registered before it ends.
     this.cleanups.set(indexId, nextTurn().then(work));
   }
 

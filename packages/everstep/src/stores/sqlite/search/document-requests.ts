@@ -3,9 +3,9 @@ import type { SearchDocuments } from '../../../ports/stores/search-store.js';
 
 /** Documents on the server's own disk, which the server therefore backs up itself. */
 export interface EmbeddedDocuments extends SearchDocuments {
-  /** Copies the documents of an index while writes continue; `file` must not exist. False if there are none. */
+  /** Copies the documents of an index while writes continue; `file` must not exist. Returns false if there are none. */
   copyTo(query: { readonly indexId: string; readonly file: string }): Promise<boolean>;
-  /** Aborts the copy into that file, if there is one; it then rejects soon. */
+  /** Aborts the copy into that file, if one is in progress; the call of `copyTo` then rejects soon. */
   endCopy(query: { readonly file: string }): Promise<void>;
 }
 

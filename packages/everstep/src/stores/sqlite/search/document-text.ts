@@ -24,7 +24,7 @@ interface Leaves {
   readonly tags: Set<string>;
 }
 
-function gather(value: unknown, of: FieldPath['of'], steps: readonly (string | number)[], leaves: Leaves): void {
+function collectLeaves(value: unknown, of: FieldPath['of'], steps: readonly (string | number)[], leaves: Leaves): void {
   if (of === 'content' && (typeof value === 'string' || typeof value === 'number')) leaves.words.push(String(value));
   if (isTagged(value)) {
     if (steps.every((step) => typeof step === 'string')) leaves.tags.add(tagOf('is', of, steps, value));
@@ -33,10 +33,10 @@ function gather(value: unknown, of: FieldPath['of'], steps: readonly (string | n
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
       if (isTagged(item)) leaves.tags.add(tagOf('has', of, steps, item));
-      gather(item, of, [...steps, index], leaves);
+      collectLeaves(item, of, [...steps, index], leaves);
     }
   } else if (typeof value === 'object' && value !== null) {
-    for (const [name, item] of Object.entries(value)) gather(item, of, [...steps, name], leaves);
+    for (const [name, item] of Object.entries(value)) collectLeaves(item, of, [...steps, name], leaves);
   }
 }
 
@@ -47,7 +47,7 @@ export interface DocumentText {
 
 export function documentText(content: string, metadata: string | null): DocumentText {
   const leaves: Leaves = { words: [], tags: new Set() };
-  gather(JSON.parse(content), 'content', [], leaves);
-  if (metadata !== null) gather(JSON.parse(metadata), 'metadata', [], leaves);
+  collectLeaves(JSON.parse(content), 'content', [], leaves);
+  if (metadata !== null) collectLeaves(JSON.parse(metadata), 'metadata', [], leaves);
   return { words: leaves.words.join('\n'), tags: leaves.tags.size > MAX_TAGS ? UNTAGGED : [...leaves.tags].join(' ') };
 }

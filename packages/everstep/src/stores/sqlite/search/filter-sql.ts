@@ -17,16 +17,16 @@ const typesOf = (value: FilterValue): string =>
 /** A boolean is identified by its type only. */
 const parameterOf = (value: FilterValue): string | number => (typeof value === 'boolean' ? Number(value) : value);
 
-const negateIf = (not: boolean, sql: string): string => (not ? `NOT (${sql})` : sql);
+const negateIf = (isNegated: boolean, sql: string): string => (isNegated ? `NOT (${sql})` : sql);
 
-/** Returns the condition of a filter. It reads `column.content` and `column.metadata`. */
-export function filterSql(filter: Filter, column: string): Condition {
+/** Returns the condition of a filter. It reads the columns `content` and `metadata` of the table with the alias. */
+export function filterSql(filter: Filter, tableAlias: string): Condition {
   if ('parts' in filter) {
-    const parts = filter.parts.map((part) => filterSql(part, column));
+    const conditions = filter.parts.map((part) => filterSql(part, tableAlias));
     const operator = filter.kind === 'and' ? ' AND ' : ' OR ';
-    return { sql: `(${parts.map(({ sql }) => sql).join(operator)})`, values: parts.flatMap(({ values }) => values) };
+    return { sql: `(${conditions.map(({ sql }) => sql).join(operator)})`, values: conditions.flatMap(({ values }) => values) };
   }
-  const json = `${column}.${filter.field.of}`;
+  const json = `${tableAlias}.${filter.field.of}`;
   const path = jsonPath(filter.field);
   const type = `json_type(${json}, ?)`;
   const value = `json_extract(${json}, ?)`;
@@ -50,10 +50,10 @@ export function filterSql(filter: Filter, column: string): Condition {
     case 'glob':
       return { sql: negateIf(filter.not, `${type} = 'text' AND ${value} GLOB ?`), values: [path, path, filter.pattern] };
     case 'in': {
-      const parts = filter.values.map(equalsCondition);
+      const conditions = filter.values.map(equalsCondition);
       return {
-        sql: negateIf(filter.not, parts.map(({ sql }) => sql).join(' OR ')),
-        values: parts.flatMap(({ values }) => values),
+        sql: negateIf(filter.not, conditions.map(({ sql }) => sql).join(' OR ')),
+        values: conditions.flatMap(({ values }) => values),
       };
     }
     case 'contains': {

@@ -35,9 +35,9 @@ export class IndexFile {
   private readonly selectBytes: StatementSync;
   /** Open namespaces by number, so that statements are prepared once. */
   private readonly openNamespaces = new Map<number, OpenNamespace>();
-  private searches = 0;
+  private searchCount = 0;
   private isClosed = false;
-  private readonly copies = new Set<{ readonly end: AbortController; readonly settled: Promise<void> }>();
+  private readonly copies = new Set<{ readonly controller: AbortController; readonly settled: Promise<void> }>();
 
   constructor(file: string) {
     this.database = openIndexDatabase(file);
@@ -60,9 +60,9 @@ export class IndexFile {
   }
 
   fetch({ namespace, ids, maxBytes }: Query<'fetch'>): (SearchDocument | null)[] {
-    const opened = this.find(namespace);
+    const rows = this.find(namespace)?.rows;
     const budget = new ContentBudget(maxBytes);
-    return ids.map((id) => opened?.rows.find(id, budget) ?? null);
+    return ids.map((id) => rows?.find(id, budget) ?? null);
   }
 
   range({ namespace, prefix, after, limit, maxBytes }: Query<'range'>): SearchDocument[] {
@@ -88,20 +88,20 @@ export class IndexFile {
       const currentRow = this.selectNamespace.get(namespace);
       return currentRow !== undefined && integer(currentRow, 'seq') === seq;
     };
-    this.searches++;
+    this.searchCount++;
     try {
       return await this.openNamespace(seq).ranked.search(query, { filter, limit, maxBytes, pause }, integer(row, 'documents'));
     } finally {
-      this.searches--;
+      this.searchCount--;
     }
   }
 
   /** Removes documents and returns how many existed. */
   remove(namespace: string, ids: readonly string[]): number {
-    const opened = this.find(namespace);
-    if (!opened || ids.length === 0) return 0;
+    const rows = this.find(namespace)?.rows;
+    if (!rows || ids.length === 0) return 0;
     return transact(this.database, () => {
-      return -opened.rows.addToCounts(ids.map((id) => opened.rows.remove(id)));
+      return -rows.addToCounts(ids.map((id) => rows.remove(id)));
     });
   }
 
@@ -149,13 +149,13 @@ export class IndexFile {
 
   /** Copies the file while writes continue. */
   async copyTo({ file, signal }: CopyRequest): Promise<void> {
-    const end = new AbortController();
-    const abortSignal = signal ? AbortSignal.any([signal, end.signal]) : end.signal;
-    const copying = copyOnline(this.database, { file, signal: abortSignal });
-    const copy = { end, settled: copying.catch(() => {}) };
+    const controller = new AbortController();
+    const abortSignal = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal;
+    const completion = copyOnline(this.database, { file, signal: abortSignal });
+    const copy = { controller, settled: completion.catch(() => {}) };
     this.copies.add(copy);
     try {
-      await copying;
+      await completion;
     } finally {
       this.copies.delete(copy);
     }
@@ -163,12 +163,12 @@ export class IndexFile {
 
   /** Whether a copy or a search of this file is in progress, so that the file must stay open. */
   get isInUse(): boolean {
-    return this.copies.size > 0 || this.searches > 0;
+    return this.copies.size > 0 || this.searchCount > 0;
   }
 
   /** Aborts all copies. Resolves when none is in progress. */
   async endCopies(): Promise<void> {
-    for (const { end } of this.copies) end.abort(new Error('the document store is closed'));
+    for (const { controller } of this.copies) controller.abort(new Error('the document store is closed'));
     await Promise.all([...this.copies].map(({ settled }) => settled));
   }
 
@@ -198,8 +198,8 @@ export class IndexFile {
   private openNamespace(seq: number): OpenNamespace {
     const cached = this.openNamespaces.get(seq);
     if (cached) return cached;
-    const opened = { rows: new NamespaceRows(this.database, seq), ranked: new RankedSearch(this.database, seq) };
-    this.openNamespaces.set(seq, opened);
-    return opened;
+    const namespace = { rows: new NamespaceRows(this.database, seq), ranked: new RankedSearch(this.database, seq) };
+    this.openNamespaces.set(seq, namespace);
+    return namespace;
   }
 }

@@ -44,14 +44,14 @@ export class NamespaceRemoval {
 
   /** Removes some rows. Returns false when none are left. The text index is removed from its end; no search uses it anymore. */
   private removeRows(seq: number): boolean {
-    const parts = [
+    const deletions = [
       `DELETE FROM document_${seq} WHERE seq IN (SELECT seq FROM document_${seq} LIMIT ${ROWS_AT_ONCE})`,
       `DELETE FROM text_${seq}_data WHERE id IN
        (SELECT id FROM text_${seq}_data WHERE id > ${LAST_RECORD_OF_STRUCTURE} LIMIT ${ROWS_AT_ONCE})`,
       `DELETE FROM text_${seq}_docsize WHERE id IN (SELECT id FROM text_${seq}_docsize LIMIT ${ROWS_AT_ONCE})`,
       `DELETE FROM text_${seq}_idx WHERE (segid, term) IN (SELECT segid, term FROM text_${seq}_idx LIMIT ${ROWS_AT_ONCE})`,
     ];
-    return parts.some((sql) => Number(this.database.prepare(sql).run().changes) > 0);
+    return deletions.some((sql) => Number(this.database.prepare(sql).run().changes) > 0);
   }
 
   private removeTables(seq: number): void {

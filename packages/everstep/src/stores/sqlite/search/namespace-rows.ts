@@ -85,13 +85,13 @@ export class NamespaceRows {
 
   /** Creates or replaces one document. */
   upsert({ id, content, metadata }: SearchDocument): Difference {
-    const before = this.selectHead.get(id);
+    const previousHead = this.selectHead.get(id);
     const row = this.insertDocument.get(id, content, metadata);
     if (!row) throw new Error('a document was not written');
     const { words, tags } = documentText(content, metadata);
     this.insertText.run(integer(row, 'seq'), words, tags);
     const bytes = contentBytes(content, metadata);
-    if (before) return { documents: 0, bytes: bytes - integer(before, 'bytes') };
+    if (previousHead) return { documents: 0, bytes: bytes - integer(previousHead, 'bytes') };
     return { documents: 1, bytes: RECORD_BYTES + bytes };
   }
 
@@ -137,13 +137,13 @@ export class NamespaceRows {
   /** Returns the ids of matching documents among `rows` rows from `from` on; `next` is null when none are left. */
   matchingIds(filter: Filter, from: number, rows: number): { readonly ids: string[]; readonly next: number | null } {
     const { sql, values } = filterSql(filter, 'd');
-    const upTo = this.database
+    const lastSeq = this.database
       .prepare(`SELECT max(seq) AS last FROM (SELECT seq FROM document_${this.seq} WHERE seq >= ? ORDER BY seq LIMIT ?)`)
       .get(from, rows)?.last;
-    if (typeof upTo !== 'number') return { ids: [], next: null };
+    if (typeof lastSeq !== 'number') return { ids: [], next: null };
     const foundRows = this.database
       .prepare(`SELECT d.id FROM document_${this.seq} d WHERE d.seq BETWEEN ? AND ? AND ${sql}`)
-      .all(from, upTo, ...values);
-    return { ids: foundRows.map((row) => text(row, 'id')), next: upTo + 1 };
+      .all(from, lastSeq, ...values);
+    return { ids: foundRows.map((row) => text(row, 'id')), next: lastSeq + 1 };
   }
 }

@@ -64,10 +64,10 @@ function rarestWithin(words: readonly Word[], maxDocuments: number): Word[] {
   });
 }
 
-function tagExpression(required: RequiredTags): string {
-  return typeof required === 'string'
-    ? required
-    : `(${required.parts.map(tagExpression).join(required.kind === 'and' ? ' AND ' : ' OR ')})`;
+function tagExpression(tags: RequiredTags): string {
+  return typeof tags === 'string'
+    ? tags
+    : `(${tags.parts.map(tagExpression).join(tags.kind === 'and' ? ' AND ' : ' OR ')})`;
 }
 
 export class RankedSearch {
@@ -93,26 +93,26 @@ export class RankedSearch {
     this.selectTokens = database.prepare('SELECT doc, term FROM temp.query_token ORDER BY doc');
   }
 
-  /** Returns the best documents. `documents` is the number of documents in the namespace. */
-  async search(query: string, request: RankedQuery, documents: number): Promise<FoundDocument[]> {
+  /** Returns the best documents. `documentCount` is the number of documents in the namespace. */
+  async search(query: string, request: RankedQuery, documentCount: number): Promise<FoundDocument[]> {
     const { filter, limit, maxBytes, pause } = request;
     const words = this.wordsOf(query);
     if (words.length === 0) return [];
-    const required = filter ? requiredTags(filter, tagOf) : null;
-    const tagCondition = required === null ? '' : ` AND tags : (${tagExpression(required)} OR ${UNTAGGED})`;
+    const tags = filter ? requiredTags(filter, tagOf) : null;
+    const tagCondition = tags === null ? '' : ` AND tags : (${tagExpression(tags)} OR ${UNTAGGED})`;
     const total = words.reduce((sum, word) => sum + word.documents, 0);
-    const maxMatches = required === null ? total : Math.min(total, this.maxDocumentsWith(required) + this.countOf(UNTAGGED));
+    const maxMatches = tags === null ? total : Math.min(total, this.maxDocumentsWith(tags) + this.countOf(UNTAGGED));
     const hits =
       maxMatches <= MAX_SCORED
         ? await this.score(`body : (${anyOf(words)})${tagCondition}`, MAX_SCORED, request)
-        : await this.searchFrequentWords(words, tagCondition, request, documents);
-    const best = hits.sort(byScore).slice(0, limit);
+        : await this.searchFrequentWords(words, tagCondition, request, documentCount);
+    const bestHits = hits.sort(byScore).slice(0, limit);
     // The namespace may have been removed in the meantime.
     if (!(await pause())) return [];
     const budget = new ContentBudget(maxBytes);
-    return best.flatMap(({ seq, score }) => {
+    return bestHits.flatMap(({ seq, score }) => {
       const head = this.selectHead.get(seq);
-      // It may have been removed in the meantime.
+      // The document may have been removed in the meantime.
       if (!head) return [];
       return [{ ...budget.documentOf(head, () => this.selectDocument.get(seq)), score }];
     });
@@ -122,29 +122,30 @@ export class RankedSearch {
     candidates: readonly Word[],
     tagCondition: string,
     request: RankedQuery,
-    documents: number,
+    documentCount: number,
   ): Promise<Hit[]> {
     // A word in more than half of the documents has no weight in BM25.
-    const distinctive = candidates.filter((word) => word.documents <= documents / 2);
-    const words = distinctive.length > 0 ? distinctive : candidates.slice(0, 1);
+    const distinctiveWords = candidates.filter((word) => word.documents <= documentCount / 2);
+    const words = distinctiveWords.length > 0 ? distinctiveWords : candidates.slice(0, 1);
     // Each further word makes scoring a document more expensive.
     const maxDocuments = Math.round(MAX_SCORED / Math.max(1, words.length / MAX_CHEAP_WORDS));
-    const rare = rarestWithin(words, maxDocuments);
-    if (rare.length > 0) {
+    const rareWords = rarestWithin(words, maxDocuments);
+    if (rareWords.length > 0) {
       // A document that has all the words is among these.
-      const frequent = rarestWithin(words.slice(rare.length), MAX_COUNTED);
-      // The rare words are on both sides and therefore count twice; so do the others.
-      const scoringWords = [...rare, ...frequent, ...frequent];
-      const hits = await this.score(`body : ((${anyOf(rare)}) AND (${anyOf(scoringWords)}))${tagCondition}`, MAX_SCORED, request);
+      const frequentWords = rarestWithin(words.slice(rareWords.length), MAX_COUNTED);
+      // The rare words are on both sides of AND and therefore count twice. The frequent words are repeated, so they also do.
+      const scoringWords = [...rareWords, ...frequentWords, ...frequentWords];
+      const expression = `body : ((${anyOf(rareWords)}) AND (${anyOf(scoringWords)}))${tagCondition}`;
+      const hits = await this.score(expression, MAX_SCORED, request);
       return hits.map(({ seq, score }) => ({ seq, score: score / 2 }));
     }
     const countableWords = rarestWithin(words, MAX_COUNTED);
-    const required = countableWords.length > 0 ? countableWords : words.slice(0, 1);
-    const hits = await this.score(`body : (${quoteWords(required).join(' AND ')})${tagCondition}`, maxDocuments, request);
-    if (hits.length >= request.limit || required.length === 1) return hits;
+    const requiredWords = countableWords.length > 0 ? countableWords : words.slice(0, 1);
+    const hits = await this.score(`body : (${quoteWords(requiredWords).join(' AND ')})${tagCondition}`, maxDocuments, request);
+    if (hits.length >= request.limit || requiredWords.length === 1) return hits;
     const foundSeqs = new Set(hits.map(({ seq }) => seq));
-    const additional = await this.score(`body : (${anyOf(required.slice(0, 1))})${tagCondition}`, maxDocuments, request);
-    return [...hits, ...additional.filter(({ seq }) => !foundSeqs.has(seq))];
+    const moreHits = await this.score(`body : (${anyOf(requiredWords.slice(0, 1))})${tagCondition}`, maxDocuments, request);
+    return [...hits, ...moreHits.filter(({ seq }) => !foundSeqs.has(seq))];
   }
 
   /** Returns the best of the first `maxDocuments` matching documents; with a filter, continues until enough match it. */
@@ -153,9 +154,9 @@ export class RankedSearch {
     const condition = filter ? `WHERE EXISTS (SELECT 1 FROM document_${this.seq} d WHERE d.seq = m.seq AND ${sql})` : '';
     const matches = `SELECT rowid AS seq, bm25(text_${this.seq}, 1.0, 0.0) AS score FROM text_${this.seq}
       WHERE text_${this.seq} MATCH ? AND rowid > ? ORDER BY rowid LIMIT ?`;
-    const best = this.database.prepare(`SELECT seq, score FROM (${matches}) m ${condition} ORDER BY score, seq LIMIT ?`);
-    if (!filter) return best.all(expression, 0, maxDocuments, limit).map(hitOf);
-    const last = this.database.prepare(
+    const selectBest = this.database.prepare(`SELECT seq, score FROM (${matches}) m ${condition} ORDER BY score, seq LIMIT ?`);
+    if (!filter) return selectBest.all(expression, 0, maxDocuments, limit).map(hitOf);
+    const selectLast = this.database.prepare(
       `SELECT max(seq) AS last, count(*) AS matches FROM
        (SELECT rowid AS seq FROM text_${this.seq} WHERE text_${this.seq} MATCH ? AND rowid > ? ORDER BY rowid LIMIT ?)`,
     );
@@ -163,18 +164,18 @@ export class RankedSearch {
     let roundHits: Hit[] = [];
     let after = 0;
     // All of the `maxDocuments` documents are compared with each other; they are examined in slices, with yields in between.
-    for (let examined = 0, matchedInRound = 0; ; ) {
-      const slice = Math.min(FILTERED_AT_ONCE, maxDocuments - matchedInRound);
-      roundHits.push(...best.all(expression, after, slice, ...values, slice).map(hitOf));
-      const sliceRow = last.get(expression, after, slice);
-      const matched = sliceRow ? integer(sliceRow, 'matches') : 0;
-      matchedInRound += matched;
-      examined += matched;
-      const isEnd = matched < slice || examined >= MAX_FILTERED;
-      if (isEnd || matchedInRound >= maxDocuments) {
+    for (let examinedCount = 0, roundCount = 0; ; ) {
+      const sliceSize = Math.min(FILTERED_AT_ONCE, maxDocuments - roundCount);
+      roundHits.push(...selectBest.all(expression, after, sliceSize, ...values, sliceSize).map(hitOf));
+      const sliceRow = selectLast.get(expression, after, sliceSize);
+      const sliceCount = sliceRow ? integer(sliceRow, 'matches') : 0;
+      roundCount += sliceCount;
+      examinedCount += sliceCount;
+      const isEnd = sliceCount < sliceSize || examinedCount >= MAX_FILTERED;
+      if (isEnd || roundCount >= maxDocuments) {
         hits.push(...roundHits.sort(byScore).slice(0, limit));
         if (isEnd || hits.length >= limit) return hits;
-        [roundHits, matchedInRound] = [[], 0];
+        [roundHits, roundCount] = [[], 0];
       }
       after = sliceRow ? integer(sliceRow, 'last') : after;
       if (!(await pause())) return hits;
@@ -182,10 +183,10 @@ export class RankedSearch {
   }
 
   /** Returns the maximum number of documents that have such tags. */
-  private maxDocumentsWith(required: RequiredTags): number {
-    if (typeof required === 'string') return this.countOf(required);
-    const bounds = required.parts.map((part) => this.maxDocumentsWith(part));
-    return required.kind === 'and' ? Math.min(...bounds) : bounds.reduce((sum, bound) => sum + bound, 0);
+  private maxDocumentsWith(tags: RequiredTags): number {
+    if (typeof tags === 'string') return this.countOf(tags);
+    const bounds = tags.parts.map((part) => this.maxDocumentsWith(part));
+    return tags.kind === 'and' ? Math.min(...bounds) : bounds.reduce((sum, bound) => sum + bound, 0);
   }
 
   private countOf(token: string): number {
@@ -216,8 +217,8 @@ export class RankedSearch {
     }
     this.deleteWords.run();
     // Words with the same stem are one word.
-    const distinct = new Map([...documentCounts].map(([word, count]) => [tokens.get(word), { text: word, documents: count }]));
-    return [...distinct.values()].filter((word) => word.documents > 0).sort(byRarity);
+    const wordsByTokens = new Map([...documentCounts].map(([word, count]) => [tokens.get(word), { text: word, documents: count }]));
+    return [...wordsByTokens.values()].filter((word) => word.documents > 0).sort(byRarity);
   }
 }
 

@@ -19,10 +19,10 @@ export const TRIAGED_GROUPS = `SELECT ${TRIAGED_COLUMNS} FROM dead_letter_group 
 
 /** Returns a function that measures the store. It reads one row for each instance and each group of dead letters. */
 export function createMeasure({ connection, sums }: StoreParts, transaction: Transaction): Store['measure'] {
-  const activeRuns = connection.prepare('SELECT coalesce(sum(active_runs), 0) AS count FROM instance_totals');
-  const groups = connection.prepare(SUM_OF_GROUPS);
-  const triaged = connection.prepare(TRIAGED_GROUPS);
-  const pages = connection.prepare('SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size');
+  const selectActiveRuns = connection.prepare('SELECT coalesce(sum(active_runs), 0) AS count FROM instance_totals');
+  const sumGroups = connection.prepare(SUM_OF_GROUPS);
+  const selectTriagedGroups = connection.prepare(TRIAGED_GROUPS);
+  const selectBytes = connection.prepare('SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size');
   return async (now) => {
     try {
       if (!sums.isEmpty) transaction.run(() => sums.settle());
@@ -30,13 +30,13 @@ export function createMeasure({ connection, sums }: StoreParts, transaction: Tra
       // A store that rejects writes can still be read, without the counts of its last commits.
       if (!(error instanceof StoreUnavailableError)) throw error;
     }
-    const group = groups.get(now - NEW_FOR_MS) ?? {};
-    const counts = { new: integer(group, 'new'), regressed: integer(group, 'regressed') };
+    const groupSums = sumGroups.get(now - NEW_FOR_MS) ?? {};
+    const counts = { new: integer(groupSums, 'new'), regressed: integer(groupSums, 'regressed') };
     return {
-      activeRuns: integer(activeRuns.get() ?? {}, 'count'),
-      deadLetters: integer(group, 'count'),
-      errorGroups: countsWithTriage(counts, triaged.all().map(triagedGroupOf), now),
-      bytes: integer(pages.get() ?? {}, 'bytes'),
+      activeRuns: integer(selectActiveRuns.get() ?? {}, 'count'),
+      deadLetters: integer(groupSums, 'count'),
+      errorGroups: countsWithTriage(counts, selectTriagedGroups.all().map(triagedGroupOf), now),
+      bytes: integer(selectBytes.get() ?? {}, 'bytes'),
     };
   };
 }

@@ -1,9 +1,9 @@
 /**
  * Copies an open database into another file while writes continue, with SQLite's own backup.
  *
- * The copy is made through the connection that writes. Changes during the copy are also made in it, so it does not restart after
- * each of them, and it finally contains the database as of the moment when it completes. Between two pieces, everything else
- * continues.
+ * The copy uses the connection that writes. SQLite also applies changes during the copy to the copied pages, so the copy does not
+ * restart after each change, and finally contains the database as of the moment when it completes. Between two pieces, everything
+ * else continues.
  */
 import { closeSync, fdatasync, openSync } from 'node:fs';
 import { backup, type DatabaseSync } from 'node:sqlite';
@@ -21,7 +21,7 @@ export interface CopyPace {
  * the interval is therefore extended, so that a piece is copied at most every two milliseconds. Turns with other work are not
  * extended.
  */
-const BESIDE_WORK: CopyPace = { pages: 32, intervalMs: 2 };
+const CONCURRENT_PACE: CopyPace = { pages: 32, intervalMs: 2 };
 /** Pace for a database that nothing else uses. */
 export const UNHINDERED: CopyPace = { pages: 4096, intervalMs: 0 };
 
@@ -35,7 +35,7 @@ const MIN_FRACTION = 0.25;
 const GROWTH_FACTOR = 8;
 
 /** Thrown to end a copy that cannot keep up. */
-class Outrun extends Error {}
+class OutrunError extends Error {}
 
 const OWNER_ONLY = 0o600;
 /** A copy cannot start while a transaction is open, and transactions are short. */
@@ -58,7 +58,7 @@ function openNew(file: string): number {
 }
 
 /**
- * Syncs the copy to the disk while it is being made. Otherwise all of it would be synced at its end, during which SQLite holds the
+ * Syncs the copy to the disk while it is in progress. Otherwise all of it would be synced at its end, during which SQLite holds the
  * connection.
  */
 class CopySync {
@@ -94,12 +94,12 @@ const blockThread = (durationMs: number): void => void Atomics.wait(neverNotifie
 /** Returns a function that checks whether the copy makes progress; `remaining` is in pages. */
 function watchProgress({ pages }: CopyPace): (remaining: number) => boolean {
   let pieces = 0;
-  let before: number | null = null;
+  let previousRemaining: number | null = null;
   return (remaining) => {
-    before ??= remaining;
+    previousRemaining ??= remaining;
     if (++pieces % PIECES_WATCHED !== 0) return true;
-    const copiedPages = before - remaining;
-    before = remaining;
+    const copiedPages = previousRemaining - remaining;
+    previousRemaining = remaining;
     return copiedPages >= pages * PIECES_WATCHED * MIN_FRACTION;
   };
 }
@@ -108,7 +108,7 @@ function watchProgress({ pages }: CopyPace): (remaining: number) => boolean {
 export async function copyOnline(
   database: DatabaseSync,
   { file, signal }: CopyRequest,
-  firstPace: CopyPace = BESIDE_WORK,
+  firstPace: CopyPace = CONCURRENT_PACE,
 ): Promise<void> {
   signal?.throwIfAborted();
   const copySync = new CopySync(file);
@@ -117,25 +117,25 @@ export async function copyOnline(
     for (let attempts = 1; ; attempts++) {
       let stopReason: unknown = null;
       let hasStarted = false;
-      let nextAt = 0;
+      let nextPieceAt = 0;
       const isProgressing = watchProgress(pace);
       const progress = ({ remainingPages }: { readonly remainingPages: number }): void => {
         hasStarted = true;
         if (signal?.aborted) stopReason = signal.reason;
-        else if (!isProgressing(remainingPages) && pace.pages < UNHINDERED.pages) stopReason = new Outrun();
+        else if (!isProgressing(remainingPages) && pace.pages < UNHINDERED.pages) stopReason = new OutrunError();
         if (stopReason) throw stopReason;
         copySync.syncSome();
-        const earlyMs = nextAt - performance.now();
+        const earlyMs = nextPieceAt - performance.now();
         if (earlyMs > 0) blockThread(earlyMs);
-        nextAt = performance.now() + pace.intervalMs;
+        nextPieceAt = performance.now() + pace.intervalMs;
       };
       try {
         await backup(database, file, { rate: pace.pages, progress });
         return;
       } catch (error) {
         signal?.throwIfAborted();
-        if (stopReason instanceof Outrun) pace = { ...pace, pages: Math.min(pace.pages * GROWTH_FACTOR, UNHINDERED.pages) };
-        // Its first piece fell into a transaction: Node then gives up with an error without a cause (code 0).
+        if (stopReason instanceof OutrunError) pace = { ...pace, pages: Math.min(pace.pages * GROWTH_FACTOR, UNHINDERED.pages) };
+        // The first piece fell into a transaction: Node then gives up with an error without a cause (code 0).
         else if (hasStarted || attempts >= MAX_ATTEMPTS || !isTransactionOpenError(error)) throw error;
         await nextTurn();
       }

@@ -1,6 +1,6 @@
 /**
  * Journals that are copied in slices, each in its own transaction, to a row number that is reserved for a run that will be
- * created. They are not visible before that. Journals of runs that will not be created are also deleted in slices.
+ * created. They are not visible before the run exists. Journals of runs that will not be created are also deleted in slices.
  * Keeps invariant 45.
  */
 import type { StatementSync } from 'node:sqlite';
@@ -65,10 +65,10 @@ export class StagedJournals {
 
   /** Returns the row number for the run, which is reserved at the first call. Requires an open transaction. */
   reserveSeq(runKey: string, tenant: number, createdAt: number): number {
-    const staged = this.find(runKey);
-    if (staged) return staged.runSeq;
+    const stagedJournal = this.find(runKey);
+    if (stagedJournal) return stagedJournal.runSeq;
     const row = this.reserve.get();
-    // A journal is copied from a run, so one exists.
+    // A journal is copied from a run, so at least one run exists.
     if (!row) throw new Error('a journal is staged, but no run was ever created');
     const runSeq = integer(row, 'seq');
     const listedAt = this.runOrder.nextListedAt(createdAt);
@@ -80,8 +80,8 @@ export class StagedJournals {
 
   /** Assigns the journal to the created run. Requires an open transaction. Throws if no journal with that many steps is staged. */
   adopt(runKey: string, steps: number): void {
-    const staged = this.find(runKey);
-    if (!staged || integer(this.countSteps.get(staged.runSeq) ?? {}, 'steps') !== steps)
+    const stagedJournal = this.find(runKey);
+    if (!stagedJournal || integer(this.countSteps.get(stagedJournal.runSeq) ?? {}, 'steps') !== steps)
       throw new Error(`no journal of ${steps} steps is staged for the run ${runKey}`);
     this.delete.run(runKey);
   }

@@ -1,4 +1,4 @@
-/** Stored bytes and active runs of each instance. */
+/** Counts the stored bytes and active runs of each instance. */
 import type { StatementSync } from 'node:sqlite';
 import { type InstanceTotals, STORED_TABLES_OF_RUN, storedSql } from '../../../ports/stores/stored-bytes.js';
 import type { UnsettledSums } from '../commit/unsettled-sums.js';
@@ -26,7 +26,7 @@ export class StoredBytes {
     );
   }
 
-  /** Adds bytes and active runs, which the end of the transaction writes. Requires an open transaction. */
+  /** Adds bytes and active runs, which are written at the end of the transaction. Requires an open transaction. */
   add(tenant: number, bytes: number, activeRuns = 0): void {
     this.sums.add('instance_totals', [tenant], [bytes, activeRuns]);
   }

@@ -38,7 +38,7 @@ export function orEncoded(encoded: Uint8Array, target: Uint32Array, at: number):
   }
 }
 
-/** Like `orEncoded`, for an encoded set that is in `text` from `start` to `end` as upper-case hexadecimal. */
+/** Like `orEncoded`, for an encoded set that is in `text` from `start` to `end` as uppercase hexadecimal. */
 export function orHexadecimal(text: string, start: number, end: number, target: Uint32Array, at: number): void {
   if (end - start === BITMAP_BYTES * 2) {
     for (let word = 0, i = start; word < BLOCK_WORDS; word++, i += 8) {

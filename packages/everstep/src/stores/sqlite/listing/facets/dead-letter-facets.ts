@@ -13,7 +13,7 @@ interface FacetedFilter {
   readonly valuesOf: (row: Row, settings: RunSettings) => readonly (string | number | null | undefined)[];
 }
 
-/** Filters that the listing does not resolve by equal values in one facet. */
+/** Filters that the listing does not resolve by looking up values of one facet. */
 type ListingFilter = 'kind' | 'dlqIds' | 'workflowRunIdPrefix' | 'fromDate' | 'toDate' | 'failureFunctionStates';
 
 /** The filters that a facet resolves. Numbers are indexed as digits. */

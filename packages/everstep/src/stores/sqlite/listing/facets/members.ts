@@ -26,13 +26,13 @@ export type Direction = 'up' | 'down';
 export interface Members {
   /** Estimated work of reading the source. Sources with less work are read first. */
   readonly work: number;
-  /** Returns the nearest block with rows, from `block` on (inclusive); null if there is none. Is called in one direction only. */
+  /** Returns the nearest block with rows, from `block` on (inclusive); null if there is none. Must be called in one direction. */
   seek(block: number): number | null;
   /** Sets the bits of the rows of the blocks `first` to `last` in `window`, where `first` starts at word 0. */
   load(window: Uint32Array, first: number, last: number): void;
 }
 
-/** Rows that are held in memory, by block. */
+/** A source whose rows are in memory, by block. */
 class MembersInMemory implements Members {
   readonly work = 0;
   private readonly direction: Direction;
@@ -83,7 +83,7 @@ export class FacetReader {
   private readonly seekUp: StatementSync;
   private readonly seekDown: StatementSync;
   private readonly selectPrefix: StatementSync;
-  private readonly nextValue: StatementSync;
+  private readonly selectNextValue: StatementSync;
 
   constructor(connection: Connection, prefixLimits: PrefixLimits = PREFIX_LIMITS) {
     this.prefixLimits = prefixLimits;
@@ -98,7 +98,7 @@ export class FacetReader {
       `SELECT count(*) AS rows, group_concat(block || ':' || hex(members)) AS blocks FROM
          (SELECT block, members FROM facet WHERE tenant = ? AND facet = ? AND value >= ? AND value < ? LIMIT ?)`,
     );
-    this.nextValue = connection.prepare(
+    this.selectNextValue = connection.prepare(
       'SELECT value FROM facet WHERE tenant = ? AND facet = ? AND value > ? ORDER BY value LIMIT 1',
     );
   }
@@ -107,8 +107,8 @@ export class FacetReader {
   anyOf(tenant: number, facet: Facet, values: readonly string[], direction: Direction): Members {
     const seekStatement = direction === 'up' ? this.seekUp : this.seekDown;
     const isBehind = (block: number, from: number) => (direction === 'up' ? block < from : block > from);
-    // Per value, the nearest block that was found last: valid until the walk has passed it.
-    const entries = [...new Set(values)].map((value) => ({ value, nearest: null as number | null }));
+    // For each value, the block that the last seek found, which is valid until the walk has passed it.
+    const entries = [...new Set(values)].map((value) => ({ value, foundBlock: null as number | null }));
     return {
       work: entries.length,
       seek(from) {
@@ -116,23 +116,23 @@ export class FacetReader {
         for (let i = entries.length - 1; i >= 0; i--) {
           const entry = entries[i];
           if (!entry) continue;
-          if (entry.nearest === null || isBehind(entry.nearest, from)) {
+          if (entry.foundBlock === null || isBehind(entry.foundBlock, from)) {
             const row = seekStatement.get(tenant, facet, entry.value, from);
             if (!row) {
               entries.splice(i, 1);
               continue;
             }
-            entry.nearest = integer(row, 'block');
+            entry.foundBlock = integer(row, 'block');
           }
           // Nothing is nearer, so the other values need not be read.
-          if (entry.nearest === from) return from;
-          if (nearestBlock === null || isBehind(entry.nearest, nearestBlock)) nearestBlock = entry.nearest;
+          if (entry.foundBlock === from) return from;
+          if (nearestBlock === null || isBehind(entry.foundBlock, nearestBlock)) nearestBlock = entry.foundBlock;
         }
         return nearestBlock;
       },
       load: (window, first, last) => {
-        for (const { value, nearest } of entries) {
-          const isBeyond = direction === 'up' ? nearest !== null && nearest > last : nearest !== null && nearest < first;
+        for (const { value, foundBlock } of entries) {
+          const isBeyond = foundBlock !== null && (direction === 'up' ? foundBlock > last : foundBlock < first);
           if (isBeyond) continue;
           const row = this.selectBlocks.get(tenant, facet, value, first, last);
           forEachBlock((row && textOrNull(row, 'blocks')) ?? '', (block, blocks, start, end) => {
@@ -177,18 +177,18 @@ export class FacetReader {
   }
 
   private valueAfter(tenant: number, facet: Facet, value: string): string | null {
-    const row = this.nextValue.get(tenant, facet, value);
+    const row = this.selectNextValue.get(tenant, facet, value);
     return row ? text(row, 'value') : null;
   }
 }
 
 /** Reads blocks in the form `number:members`, with the members in hexadecimal, separated by commas. */
-function forEachBlock(blocks: string, read: (block: number, blocks: string, start: number, end: number) => void): void {
+function forEachBlock(blocks: string, handle: (block: number, blocks: string, start: number, end: number) => void): void {
   for (let start = 0; start < blocks.length; ) {
     const colon = blocks.indexOf(':', start);
     const comma = blocks.indexOf(',', colon);
     const end = comma < 0 ? blocks.length : comma;
-    read(Number(blocks.slice(start, colon)), blocks, colon + 1, end);
+    handle(Number(blocks.slice(start, colon)), blocks, colon + 1, end);
     start = end + 1;
   }
 }

@@ -9,7 +9,7 @@ interface FacetedFilter extends Readonly<Partial<Record<RunKind, Facet>>> {
   readonly valuesOf: (run: IndexedRun) => readonly (string | undefined)[];
 }
 
-/** Filters that the listing does not resolve by equal values in one facet. */
+/** Filters that the listing does not resolve by looking up values of one facet. */
 type ListingFilter =
   | 'kind'
   | 'runKeys'
@@ -23,7 +23,7 @@ type ListingFilter =
 
 /** The filters that facets resolve. If a kind has no facet, the index has no such values of that kind. */
 const FACETED_FILTERS: Readonly<Record<Exclude<keyof RunFilter, ListingFilter>, FacetedFilter>> = {
-  // The id of a message leads to its row without an index.
+  // Messages are found by their ids without the index.
   workflowRunId: { workflow: FACET.runId, valuesOf: ({ workflowRunId }) => [workflowRunId] },
   workflowUrls: { workflow: FACET.runUrl, message: FACET.messageUrl, valuesOf: ({ workflowUrl }) => [workflowUrl] },
   labels: { workflow: FACET.runLabel, message: FACET.messageLabel, valuesOf: ({ settings }) => settings.labels },

@@ -1,6 +1,6 @@
 /**
- * Walks the intersection of sources from one end to the other. The cost depends on the blocks that all sources have, of 4,096
- * rows each, and not on the rows: gaps of a source are skipped.
+ * Walks the intersection of sources from one end to the other. The cost depends on the number of blocks, of 4,096 rows each, that
+ * all sources have, and not on the number of rows: gaps of a source are skipped.
  */
 import { BLOCK_SIZE, BLOCK_WORDS, blockOf } from './block-set.js';
 import type { Direction, Members } from './members.js';
@@ -20,25 +20,25 @@ const LAST_WINDOW_BLOCKS = 128;
 export function* walk(sources: readonly Members[], range: SeqRange, direction: Direction): Generator<number> {
   const isUp = direction === 'up';
   const step = isUp ? 1 : -1;
-  const ordered = [...sources].sort((a, b) => a.work - b.work);
+  const orderedSources = [...sources].sort((a, b) => a.work - b.work);
   const endBlock = blockOf(isUp ? range.to : range.from);
   let block = blockOf(isUp ? range.from : range.to);
   if (range.from > range.to) return;
 
-  for (let blocks = FIRST_WINDOW_BLOCKS; ; blocks = Math.min(blocks * WINDOW_GROWTH, LAST_WINDOW_BLOCKS)) {
-    const nearest = seekAll(ordered, block);
-    if (nearest === null || (endBlock - nearest) * step < 0) return;
-    const reach = Math.min(Math.abs(endBlock - nearest), blocks - 1);
-    const first = isUp ? nearest : nearest - reach;
-    const last = isUp ? nearest + reach : nearest;
-    const window = intersect(ordered, first, last);
+  for (let maxBlocks = FIRST_WINDOW_BLOCKS; ; maxBlocks = Math.min(maxBlocks * WINDOW_GROWTH, LAST_WINDOW_BLOCKS)) {
+    const nearestBlock = seekAll(orderedSources, block);
+    if (nearestBlock === null || (endBlock - nearestBlock) * step < 0) return;
+    const furtherBlocks = Math.min(Math.abs(endBlock - nearestBlock), maxBlocks - 1);
+    const first = isUp ? nearestBlock : nearestBlock - furtherBlocks;
+    const last = isUp ? nearestBlock + furtherBlocks : nearestBlock;
+    const window = intersect(orderedSources, first, last);
     if (window) yield* seqsIn(window, first * BLOCK_SIZE, range, isUp);
     block = (isUp ? last : first) + step;
     if ((endBlock - block) * step < 0) return;
   }
 }
 
-/** Returns the furthest of the nearest blocks: before it, some source has no rows. */
+/** Returns the first block from `from` on that may have rows of all sources; null if there is none. */
 function seekAll(sources: readonly Members[], from: number): number | null {
   let block = from;
   for (const source of sources) {
@@ -64,9 +64,9 @@ function intersect(sources: readonly Members[], first: number, last: number): Ui
     source.load(sourceWindow, first, last);
     let sharedBits = 0;
     for (let word = 0; word < words; word++) {
-      const both = (window[word] ?? 0) & (sourceWindow[word] ?? 0);
-      window[word] = both;
-      sharedBits |= both;
+      const commonBits = (window[word] ?? 0) & (sourceWindow[word] ?? 0);
+      window[word] = commonBits;
+      sharedBits |= commonBits;
     }
     if (sharedBits === 0) return null;
   }
