@@ -153,9 +153,9 @@ export function runLogConformance(open: OpenStore): void {
         assert.equal(record?.dlqId, null);
         assert.deepEqual(record?.became, {
           kind: 'restart',
-          runKey: next.key,
+          runKey: newRun.key,
           workflowRunId: 'again',
-          createdAt: next.createdAt,
+          createdAt: newRun.createdAt,
         });
       }),
     );

@@ -23,7 +23,11 @@ function exportCommand(shell: Shell): Command {
   return command.action(async () => {
     const { admin, options } = await openAdmin<ExportOptions>(command, shell);
     const { from, to, after } = options;
-    const filters = { ...optional('from', from), ...optional('to', to), ...optional('after', after) };
+    const filters = {
+      ...(from === undefined ? {} : { from }),
+      ...(to === undefined ? {} : { to }),
+      ...(after === undefined ? {} : { after }),
+    };
     for await (const entry of admin.audit.export(filters)) screen.write(`${JSON.stringify(entry)}\n`);
   });
 }
