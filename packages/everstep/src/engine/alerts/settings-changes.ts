@@ -1,8 +1,8 @@
-/** Changes of alert settings, and why they are refused. */
+/** Changes of alert settings, and the reasons why they are rejected. */
 import { LIMITS } from '../../config/limits.js';
 import type { AlertDestination, AlertRule, AlertSettings, LifecycleWebhook } from './alert-settings.js';
 
-/** Why a change was refused. */
+/** Why a change was rejected. */
 export type SettingsRefusal =
   /** There is no object with this name. */
   | 'not-found'

@@ -196,11 +196,11 @@ export class GroupChanges {
   }
 }
 
-function findOrAdd<Change>(changes: Map<string, Change>, ids: readonly string[], make: () => Change): Change {
+function findOrAdd<Change>(changes: Map<string, Change>, ids: readonly string[], create: () => Change): Change {
   const key = ids.join('\n');
   const existing = changes.get(key);
   if (existing !== undefined) return existing;
-  const created = make();
+  const created = create();
   changes.set(key, created);
   return created;
 }

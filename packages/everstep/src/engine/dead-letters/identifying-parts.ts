@@ -1,5 +1,5 @@
 /**
- * Numbers and quotations of error messages that name a cause: statuses, SQLSTATE codes, and identifiers such as
+ * Numbers and quotations in error messages that identify a cause: statuses, SQLSTATE codes, and identifiers such as
  * `column "email"`. Only their context distinguishes them from values, such as the name of a user.
  */
 
@@ -26,7 +26,7 @@ const AFTER_IDENTIFIER =
 
 const contextOf = (before: string): string => before.slice(-CONTEXT_LENGTH);
 
-/** Returns whether a number or code names a cause. `before` and `after` are the text around it. */
+/** Returns whether a number or code identifies a cause. `before` and `after` are the text around it. */
 export function isCode(word: string, before: string, after: string): boolean {
   if (word.length === 3) return HTTP_STATUS.test(word) && (BEFORE_STATUS.test(contextOf(before)) || AFTER_STATUS.test(after));
   if (word.length !== 5 || !SQLSTATE.test(word)) return false;

@@ -356,9 +356,9 @@ export function tickRepair(current: Repair, now: number): RepairTick {
 function admittedStarts({ ratePerSecond, nextStartAt }: Repair, pending: number, now: number) {
   if (ratePerSecond === null) return { count: Math.min(pending, UNPACED_BATCH_SIZE), nextStartAt: now };
   const intervalMs = 1000 / ratePerSecond;
-  const from = Math.max(nextStartAt, now - MAX_CATCH_UP_MS);
-  const count = Math.min(pending, Math.floor((now - from) / intervalMs) + 1);
-  return { count, nextStartAt: from + count * intervalMs };
+  const firstStartAt = Math.max(nextStartAt, now - MAX_CATCH_UP_MS);
+  const count = Math.min(pending, Math.floor((now - firstStartAt) / intervalMs) + 1);
+  return { count, nextStartAt: firstStartAt + count * intervalMs };
 }
 
 /** Returns the repair in its current phase. */

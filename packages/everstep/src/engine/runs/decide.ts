@@ -47,7 +47,7 @@ export type RunEvent =
     }
   /** A task without a request (a sleep, a wait) may be due. */
   | { readonly kind: 'due'; readonly slot: number }
-  /** The event that the wait in this slot waits for was notified. */
+  /** An event that the wait in this slot waits for was published. */
   | { readonly kind: 'notified'; readonly slot: number; readonly eventId: string; readonly content: EventContent }
   /** An event for this run only. It has no effect if the run already stores the maximum number of events. */
   | { readonly kind: 'event-received'; readonly event: KeptEvent }

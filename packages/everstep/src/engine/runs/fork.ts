@@ -80,13 +80,13 @@ interface ForkedJournal {
   /** Number of entries that are copied from the other run, unchanged or edited. */
   readonly length: number;
   /** Edited entries, and the supplied entry after them. */
-  readonly edited: readonly RecordedStep[];
+  readonly editedSteps: readonly RecordedStep[];
 }
 
 /** Returns the journal of the fork, or the problem of the request. */
 function editJournal(run: Run, journal: readonly JournalEntry[], request: ForkRequest, now: number): ForkedJournal | string {
   const length = keptLength(run, journal, request.fromStep);
-  const edited: RecordedStep[] = [];
+  const editedSteps: RecordedStep[] = [];
   for (const { stepId, out } of request.results) {
     const properties = knownStep(run, journal, stepId);
     const keptIndex = journal.findIndex((step, index) => index < length && step.stepId === stepId);
@@ -104,9 +104,9 @@ function editJournal(run: Run, journal: readonly JournalEntry[], request: ForkRe
     if (entry === null && properties.concurrent > 1 && run.settings.steps?.joined) {
       return `step ${stepId} cannot be given a result because it was planned together with other steps, and this endpoint can only run them together`;
     }
-    edited.push(entry ? editedStep(entry, out) : suppliedStep(properties, { stepId, out, index: length, now }));
+    editedSteps.push(entry ? editedStep(entry, out) : suppliedStep(properties, { stepId, out, index: length, now }));
   }
-  return { length, edited };
+  return { length, editedSteps };
 }
 
 const editedStep = ({ outLeftOut: _, ...entry }: JournalEntry, out: string | null): RecordedStep => ({
@@ -143,7 +143,7 @@ export function forkRun(
   }
   const forkedJournal = editJournal(original, journal, request, context.now);
   if (typeof forkedJournal === 'string') return refused('request', forkedJournal);
-  const editedByIndex = new Map(forkedJournal.edited.map((step) => [step.index, step]));
+  const editedByIndex = new Map(forkedJournal.editedSteps.map((step) => [step.index, step]));
   const steps: JournalEntry[] = journal.slice(0, forkedJournal.length).map((step) => editedByIndex.get(step.index) ?? step);
   const suppliedEntry = editedByIndex.get(forkedJournal.length);
   if (suppliedEntry) steps.push(suppliedEntry);
@@ -191,7 +191,7 @@ export function forkRun(
       length: forkedJournal.length,
       without: [...editedByIndex.keys()],
     },
-    ...forkedJournal.edited.map((step): StoreWrite => ({ kind: 'record-step', runKey: run.key, step })),
+    ...forkedJournal.editedSteps.map((step): StoreWrite => ({ kind: 'record-step', runKey: run.key, step })),
     ...(run.failureFunction ? [{ kind: 'note-failure-function', runKey: run.key } as const] : []),
     ...otherWrites,
   ];
@@ -199,7 +199,7 @@ export function forkRun(
     kind: 'forked',
     run,
     payload: newPayload,
-    edited: forkedJournal.edited.map(({ stepId }) => stepId),
+    edited: forkedJournal.editedSteps.map(({ stepId }) => stepId),
     unit: { guards: [{ kind: 'run-present', runKey: original.key }, ...startedRun.unit.guards], writes },
   };
 }

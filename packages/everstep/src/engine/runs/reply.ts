@@ -50,9 +50,9 @@ function applyProgress(draft: Draft, task: AttemptTask, reply: ProgressReply, en
     throw new ProtocolViolation(`it did not report the requested step ${task.slot} ("${task.name}")`);
   }
   if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);
-  const ranPastResults = done.length > 0 && advanced;
-  draft.markQuietAt(ranPastResults && isCurrent ? reply.base + done.length : reply.base);
-  if (!ranPastResults || isCurrent) {
+  const hasRunPastResults = done.length > 0 && advanced;
+  draft.markQuietAt(hasRunPastResults && isCurrent ? reply.base + done.length : reply.base);
+  if (!hasRunPastResults || isCurrent) {
     plan(draft, reply.planned);
     if (reply.end?.kind === 'finished') draft.end({ status: 'succeeded', result: reply.end.result ?? null });
     else if (reply.end?.kind === 'canceled') draft.end({ status: 'canceled' });

@@ -90,7 +90,7 @@ export function editSchedule(schedule: Schedule, edit: ScheduleEdit, context: De
   const { times = schedule, body, maxRetries, labels } = edit;
   const { cron, timeZone } = times;
   const nextAt = schedule.paused || hasSameTimes(schedule, times) ? schedule.nextAt : nextTickMs(cron, timeZone, context.now);
-  const edited: Schedule = {
+  const editedSchedule: Schedule = {
     ...schedule,
     cron,
     timeZone,
@@ -102,7 +102,7 @@ export function editSchedule(schedule: Schedule, edit: ScheduleEdit, context: De
       ...(labels === undefined ? {} : { labels }),
     },
   };
-  return putDecision(edited, schedule);
+  return putDecision(editedSchedule, schedule);
 }
 
 /**
@@ -124,8 +124,8 @@ export function skipTick(schedule: Schedule, reason: DayCountKind | null, contex
     { kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt },
     unchangedGuard(schedule, schedule),
   ];
-  const put = { kind: 'put-schedule', schedule: movedSchedule } as const;
-  const writes: CommitUnit['writes'] = reason === null ? [put] : [put, countOfDay(instanceId, reason, context)];
+  const putSchedule = { kind: 'put-schedule', schedule: movedSchedule } as const;
+  const writes: CommitUnit['writes'] = reason === null ? [putSchedule] : [putSchedule, countOfDay(instanceId, reason, context)];
   return { schedule: movedSchedule, unit: { guards, writes } };
 }
 
