@@ -75,11 +75,11 @@ export class Committer {
 
   /**
    * Resolves when the unit is durable, or when a guard has rejected it. Rejects if its batch or an earlier one was not written,
-   * because later decisions can depend on an earlier unit. `onLost` is called at that moment. The audit entry of the current request,
-   * if there is one, is added to the unit. A caller that knows the instance of the unit passes `instanceId`.
+   * because later decisions can depend on an earlier unit. `onLost` is called at that moment. The audit entry of the current
+   * request, if there is one, is added to the unit. A caller that knows the instance of the unit passes `instanceId`.
    */
-  submit(submitted: CommitUnit, onLost?: () => void, instanceId = instanceOf(submitted)): Promise<CommitResult> {
-    const { unit, settle } = addRequestEntry(submitted);
+  submit(submittedUnit: CommitUnit, onLost?: () => void, instanceId = instanceOf(submittedUnit)): Promise<CommitResult> {
+    const { unit, settle } = addRequestEntry(submittedUnit);
     return new Promise((resolve, reject) => {
       const keys = this.concurrentBatches.max > 1 ? conflictKeysOf(unit) : NO_KEYS;
       const resolveUnit = (result: CommitResult) => {

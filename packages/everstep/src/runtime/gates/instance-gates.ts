@@ -101,7 +101,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     if (delivery.isProbe) this.destinationMap.get(delivery.limits.origin)?.deliveryWithdrawn(delivery);
   }
 
-  /** Returns false if its destination was held after it had passed; then it waits here again. */
+  /** Returns false if the destination was held after the delivery had passed. The delivery then waits here again. */
   mayStart(delivery: GatedDelivery): boolean {
     const { origin, flowControlKey, pool } = delivery.limits;
     const existing = this.destinationMap.get(origin);
@@ -131,7 +131,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     return [queueReason, holdReason, keyReason].filter((reason) => reason !== null);
   }
 
-  // ---------------------------------------------------------------- requests of a person
+  // ---------------------------------------------------------------- requests of users
 
   async holdReason(origin: string): Promise<WaitReason | null> {
     await this.read();
@@ -175,8 +175,8 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   async destinations(): Promise<DestinationStatus[]> {
     await this.read();
-    const status = [...this.destinationMap.values()].filter(({ isIdle }) => !isIdle).map((destination) => destination.status);
-    return status.sort((a, b) => (a.origin < b.origin ? -1 : 1));
+    const statuses = [...this.destinationMap.values()].filter(({ isIdle }) => !isIdle).map((destination) => destination.status);
+    return statuses.sort((a, b) => (a.origin < b.origin ? -1 : 1));
   }
 
   async holdDestination(origin: string, reason: string): Promise<void> {
@@ -387,10 +387,10 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     });
   }
 
-  private destinationOf(origin: string, restored?: DestinationState): Destination {
+  private destinationOf(origin: string, initialState?: DestinationState): Destination {
     let destination = this.destinationMap.get(origin);
     if (!destination) {
-      destination = new Destination(origin, this, this.deps.clock, restored);
+      destination = new Destination(origin, this, this.deps.clock, initialState);
       removeIdle(this.destinationMap, ({ isBlocking }) => !isBlocking);
       this.destinationMap.set(origin, destination);
     }
@@ -418,8 +418,8 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     const { settings, holds } = await this.readStored();
     this.cachedSettings = settings;
     for (const hold of holds) {
-      const restored = restoredState(hold, settings.breaker, this.deps.clock.now());
-      this.destinationOf(hold.origin, restored).settingsChanged();
+      const initialState = restoredState(hold, settings.breaker, this.deps.clock.now());
+      this.destinationOf(hold.origin, initialState).settingsChanged();
     }
     for (let next = this.earlyDeliveries.first; next; next = this.earlyDeliveries.first) {
       this.earlyDeliveries.remove(next);
@@ -441,10 +441,10 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 /** Checks a few entries and removes those that are idle, if there are many. */
 function removeIdle<Entry>(entries: Map<string, Entry>, isIdle: (entry: Entry) => boolean): void {
   if (entries.size < MAX_ENTRIES) return;
-  let checked = 0;
+  let checkedCount = 0;
   for (const [name, entry] of entries) {
     entries.delete(name);
     if (!isIdle(entry)) entries.set(name, entry);
-    if (++checked === CHECKED_PER_ADD) return;
+    if (++checkedCount === CHECKED_PER_ADD) return;
   }
 }

@@ -12,7 +12,7 @@ import { InstanceTurns } from '../services/instance-turns.js';
 export interface UrlGroupsOptions {
   readonly store: ControlStore;
   readonly now: () => number;
-  /** Makes a unit durable; rejects if that may not have happened. */
+  /** Makes a unit durable. Rejects if the unit may not be durable. */
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
 }
 
@@ -58,8 +58,10 @@ export class UrlGroups implements UrlGroupService {
       for (;;) {
         const current = await this.find({ instanceId, name });
         if (!current) return null;
-        const remaining = current.endpoints.filter((endpoint) => !endpoints.some((removed) => isSameEndpoint(endpoint, removed)));
-        const group = await this.put(instanceId, name, current, remaining);
+        const remainingEndpoints = current.endpoints.filter(
+          (endpoint) => !endpoints.some((removed) => isSameEndpoint(endpoint, removed)),
+        );
+        const group = await this.put(instanceId, name, current, remainingEndpoints);
         if (group) return group;
       }
     });

@@ -71,10 +71,10 @@ export class DeadLetters implements DeadLetterService {
     const { instanceId, dlqIds, whenMissing } = command;
     const batches = whenMissing === 'fail' ? [dlqIds] : dlqIds.map((dlqId) => [dlqId]);
     const results = await Promise.all(
-      batches.map((ids) =>
+      batches.map((batchDlqIds) =>
         this.options.commit({
-          guards: [{ kind: 'dead-letters-present', instanceId, dlqIds: ids }],
-          writes: ids.map((dlqId) => ({ kind: 'take-dead-letter', instanceId, dlqId, became: null })),
+          guards: [{ kind: 'dead-letters-present', instanceId, dlqIds: batchDlqIds }],
+          writes: batchDlqIds.map((dlqId) => ({ kind: 'take-dead-letter', instanceId, dlqId, became: null })),
         }),
       ),
     );
