@@ -85,7 +85,7 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
   let fired = 0;
   let armedFor = Number.POSITIVE_INFINITY;
   let disarm = (): void => {};
-  let moves: Promise<unknown> = Promise.resolve();
+  let lastMove: Promise<unknown> = Promise.resolve();
 
   const now = (): number => base.now() + aheadMs;
 
@@ -152,8 +152,8 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
     endOfTurn,
     upkeep: { now, setTimer: createSetTimer(upkeepTimers, arm), endOfTurn },
     move(target, signal) {
-      const move = moves.then(() => startMove(target, signal));
-      moves = move.catch(() => {});
+      const move = lastMove.then(() => startMove(target, signal));
+      lastMove = move.catch(() => {});
       return move;
     },
   };

@@ -73,7 +73,7 @@ export function jsonText(value: unknown, path: string): string | undefined {
   return json;
 }
 
-/** Returns undefined if the value is absent, else reads it with `read`. */
+/** Returns undefined if the value is absent. Otherwise reads it with `read`. */
 export function optional<Value>(value: unknown, path: string, read: (value: unknown, path: string) => Value): Value | undefined {
   return value === undefined ? undefined : read(value, path);
 }

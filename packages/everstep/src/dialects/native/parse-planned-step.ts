@@ -39,8 +39,8 @@ function body(value: unknown, path: string, max: number): EncodedBody {
 
 function httpUrl(value: unknown, path: string, max: number): string {
   const url = boundedText(value, path, max);
-  const parsed = URL.canParse(url) ? new URL(url) : null;
-  if (parsed?.protocol === 'http:' || parsed?.protocol === 'https:') return url;
+  const parsedUrl = URL.canParse(url) ? new URL(url) : null;
+  if (parsedUrl?.protocol === 'http:' || parsedUrl?.protocol === 'https:') return url;
   throw new Problem(`${path} must be an http or https URL`, describeValue(url));
 }
 

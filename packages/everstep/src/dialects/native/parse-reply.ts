@@ -74,8 +74,8 @@ function ranMsOf(value: unknown, path: string): StepResult['ranMs'] {
   if (value === undefined) return undefined;
   const times = list(value, path);
   if (times.length !== 2) throw new Problem(`${path} must contain the start and the end of the step`, describeValue(value));
-  const from = integer(times[0], `${path}[0]`, 0, Number.MAX_SAFE_INTEGER);
-  return [from, integer(times[1], `${path}[1]`, from, Number.MAX_SAFE_INTEGER)];
+  const startMs = integer(times[0], `${path}[0]`, 0, Number.MAX_SAFE_INTEGER);
+  return [startMs, integer(times[1], `${path}[1]`, startMs, Number.MAX_SAFE_INTEGER)];
 }
 
 /**
@@ -124,7 +124,7 @@ function readEnd(value: unknown): RunEnd | undefined {
 }
 
 /**
- * Reads which worker holds the run, and through which entry. The run may have applied more entries than this request
+ * Reads which worker holds the run, and up to which journal entry. The run may have applied more entries than this request
  * contains, because requests for parallel steps run concurrently.
  */
 function holdOf(value: unknown): Hold | undefined {

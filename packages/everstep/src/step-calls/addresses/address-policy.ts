@@ -1,6 +1,6 @@
 /**
  * Decides which destinations the server may call. Addresses that only this machine or its network can reach are
- * refused. Otherwise anyone who can trigger a run could read cloud metadata or reach internal databases.
+ * blocked. Otherwise anyone who can trigger a run could read cloud metadata or reach internal databases.
  *
  * There are two checks. `check` examines the URL itself. The socket uses `lookupAt`, so that the checked address is
  * the one that is connected to, whatever DNS returns later.
@@ -34,7 +34,7 @@ export interface AddressPolicy {
   checkAddress(address: string, hostname: string, port: number): AddressVerdict;
   /** Returns whether an allow list contains the host. Such hosts are called directly instead of through a proxy. */
   isListed(url: string): boolean;
-  /** Resolves like `dns.lookup` without refused addresses. Fails with BlockedAddressError if none is left. */
+  /** Resolves like `dns.lookup`, but omits blocked addresses. Fails with BlockedAddressError if no address remains. */
   lookupAt(port: number): LookupFunction;
   /** Looks up a name for an instance, so that `lookupAt` finds it in the cache. Does not check the addresses. */
   resolve(hostname: string, instanceId: string): Promise<NameResolution> | NameResolution;

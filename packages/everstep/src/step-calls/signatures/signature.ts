@@ -2,7 +2,7 @@
  * Signs outgoing requests with JWTs over the SHA-256 hash of the body: with a shared key (HS256) and, if the instance
  * has one, with its private key (Ed25519).
  *
- * Signing uses node:crypto synchronously, which takes about 10 us with a shared key. General JWT libraries use
+ * Signing uses node:crypto synchronously, which takes about 10 µs with a shared key. General JWT libraries use
  * WebCrypto, which needs the thread pool for each signature. At several thousand deliveries per second that would
  * cost more than the deliveries. Tests verify these signatures with such a library.
  */
@@ -31,7 +31,7 @@ export interface ClaimsInput {
   readonly random: Random;
 }
 
-/** Returns the claims of one request as a segment of a JWT. Every attempt has its own `jti`. */
+/** Returns the claims of one request as a segment of a JWT. Each attempt has a unique `jti`. */
 export function claimsSegment({ issuer, url, kind, body, now, random }: ClaimsInput): string {
   const issuedAt = Math.floor(now / 1000);
   const id = random.bytes(ID_BYTES);
@@ -61,13 +61,13 @@ class KeyCache<Derived> {
     return value;
   }
 }
-const secrets = new KeyCache<KeyObject>();
+const sharedKeys = new KeyCache<KeyObject>();
 const privateKeys = new KeyCache<{ readonly header: string; readonly key: KeyObject }>();
 
 export function signWithSharedKey(claims: string, key: string): string {
-  const secret = secrets.get(key, () => createSecretKey(key, 'utf8'));
+  const sharedKey = sharedKeys.get(key, () => createSecretKey(key, 'utf8'));
   const signedText = `${HEADER_SEGMENT}.${claims}`;
-  return `${signedText}.${createHmac('sha256', secret).update(signedText).digest('base64url')}`;
+  return `${signedText}.${createHmac('sha256', sharedKey).update(signedText).digest('base64url')}`;
 }
 
 /** Signs with a private key. `privateKey` is in PKCS #8 format, base64url-encoded. */
