@@ -88,7 +88,7 @@ export class FairShare {
     this.usedAmount += amount;
   }
 
-  /** Gives an amount back. */
+  /** Releases an amount that was taken. */
   give(instanceId: string, amount = 1): void {
     const load = this.instances.get(instanceId);
     if (!load) return;

@@ -13,7 +13,7 @@ const AFTER_STATUS =
   /^\s(?:Bad Request|Unauthorized|Payment Required|Forbidden|Not Found|Method Not Allowed|Conflict|Gone|Unprocessable|Too Many Requests|Internal Server Error|Bad Gateway|Service Unavailable|Gateway Timeout)\b/i;
 
 const SQLSTATE = /^(?=[0-9A-Z]*\d)[0-9A-Z]{5}$/;
-/** Codes of the SQLSTATE classes. A text that says only `code`, not `SQLSTATE`, must contain one of them. */
+/** Codes of the SQLSTATE classes. A code that follows only the word `code`, not `SQLSTATE`, must be one of them. */
 const SQLSTATE_OF_CLASS = /^(?:0[0-9ABFLPZ]|2[0-9BDF]|3[489BDF]|4[024]|5[34578]|F0|HV|HY|P0|XX)[0-9A-Z]{3}$/;
 const BEFORE_SQLSTATE = /sqlstate["']?[:=]? ?[([]?$/i;
 const BEFORE_CODE = /(?:^|[\s("'{,;[])(?:error ?|err)?code["']?[:=] ?$/i;

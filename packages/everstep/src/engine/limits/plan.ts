@@ -1,5 +1,5 @@
 /**
- * The steps that an endpoint plans. Each new step becomes a task. A result that is already known (an event that
+ * The steps that an endpoint plans. Each new step becomes a task. A result that is already available (an event that
  * arrived earlier, the URL of a webhook) is recorded immediately, in the same decision.
  * Keeps invariant 18.
  */

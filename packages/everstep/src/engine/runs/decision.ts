@@ -152,7 +152,7 @@ export class Draft {
   /** Adds the task or replaces the one in its slot, and counts its message if it is new. */
   putTask(task: Task): void {
     const { messageId } = task;
-    // A message with a known id is not new: it only moves to another slot.
+    // A message that moves to another slot keeps its id, so it is not new.
     const isKnown = this.tasks.get(task.slot)?.messageId === messageId || this.lastClosedMessageId === messageId;
     if (!isKnown && isMessage(task)) this.newMessages++;
     this.tasks.put(task);

@@ -7,7 +7,7 @@
 import type { EncodedBody } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 
-/** A request that was sent, as its sender knows it. */
+/** A request that was sent, with all details that its sender has. */
 export interface SentRequest {
   /** Time when the request was sent, Unix ms. */
   readonly startedAt: number;

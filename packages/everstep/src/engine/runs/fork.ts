@@ -38,7 +38,7 @@ export type ForkDecision =
   /** If `because` is `request`, a different request could succeed; if it is `run`, this run cannot be forked. */
   | { readonly kind: 'refused'; readonly because: 'request' | 'run'; readonly message: string };
 
-const refused = (because: 'request' | 'run', message: string): ForkDecision => ({ kind: 'refused', because, message });
+const rejection = (because: 'request' | 'run', message: string): ForkDecision => ({ kind: 'refused', because, message });
 
 /** A recorded step. If its result was omitted, `outLeftOut` is the size of the result in bytes. */
 export type JournalEntry = RecordedStep & { readonly outLeftOut?: number };
@@ -132,24 +132,24 @@ export function forkRun(
   context: DecisionContext,
 ): ForkDecision {
   if (original.settings.message)
-    return refused('run', 'a plain message has no steps, so it cannot be forked; restart it instead');
+    return rejection('run', 'a plain message has no steps, so it cannot be forked; restart it instead');
   const lastStepId = lastPosition(original, journal);
   const { fromStep, note, input } = request;
   if (fromStep > lastStepId + 1) {
-    return refused(
+    return rejection(
       'request',
       `fromStep must be a step of the run or the position after its last step, so at most ${lastStepId + 1}, not ${fromStep}`,
     );
   }
   const forkedJournal = editJournal(original, journal, request, context.now);
-  if (typeof forkedJournal === 'string') return refused('request', forkedJournal);
+  if (typeof forkedJournal === 'string') return rejection('request', forkedJournal);
   const editedByIndex = new Map(forkedJournal.editedSteps.map((step) => [step.index, step]));
   const steps: JournalEntry[] = journal.slice(0, forkedJournal.length).map((step) => editedByIndex.get(step.index) ?? step);
   const suppliedEntry = editedByIndex.get(forkedJournal.length);
   if (suppliedEntry) steps.push(suppliedEntry);
   const journalBytes = steps.reduce((sum, { out, outLeftOut }) => sum + (outLeftOut ?? out?.length ?? 0), 0);
   if (journalBytes > LIMITS.maxJournalBytes)
-    return refused('request', `the results exceed ${LIMITS.maxJournalBytes} bytes in total (maxJournalBytes)`);
+    return rejection('request', `the results exceed ${LIMITS.maxJournalBytes} bytes in total (maxJournalBytes)`);
 
   const newPayload: RunPayload =
     input === null ? payload : { ...payload, body: input.body, contentType: input.contentType ?? payload.contentType };

@@ -343,7 +343,10 @@ export interface RetentionRule {
   readonly maxAgeMs: number | null;
   readonly maxCount: number | null;
 }
-/** `failed` means runs whose entry has left the dead letter queue. Runs with an entry in it have their own rule, `deadLetter`. */
+/**
+ * `failed` means runs whose entry was removed from the dead letter queue. Runs with an entry in it have their own rule,
+ * `deadLetter`.
+ */
 export type RetentionState = 'succeeded' | 'failed' | 'canceled' | 'deadLetter';
 export type RetentionSettings = Readonly<Record<RetentionState, RetentionRule>>;
 

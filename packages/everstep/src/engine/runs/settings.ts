@@ -1,6 +1,6 @@
 /**
- * Settings of a run, and how they pass to runs that continue it. A fork and a schedule keep all settings. Code for a resume, a
- * restart, a trigger or an invocation that does not handle every setting does not compile.
+ * Settings of a run, and which of them are passed on to runs that continue it. A fork and a schedule keep all settings.
+ * Code for a resume, a restart, a trigger or an invocation that does not handle every setting does not compile.
  */
 
 import type { TraceContext } from '@everstep/sdk/protocol';

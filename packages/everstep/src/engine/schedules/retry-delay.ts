@@ -68,8 +68,8 @@ function buildNode(node: jsep.Expression): Node {
       if (!isFunction(name)) throw new NotAllowedError(`unknown function "${name}"; use ${Object.keys(FUNCTIONS).join(', ')}`);
       const { min, max } = FUNCTIONS[name];
       if (args.length < min || args.length > max) {
-        const count = min === max ? min : `${min} to ${max}`;
-        throw new NotAllowedError(`${name} requires ${count} ${max === 1 ? 'argument' : 'arguments'}, not ${args.length}`);
+        const argumentCountText = min === max ? min : `${min} to ${max}`;
+        throw new NotAllowedError(`${name} requires ${argumentCountText} ${max === 1 ? 'argument' : 'arguments'}, not ${args.length}`);
       }
       return { kind: 'call', name, args: args.map(buildNode) };
     }

@@ -131,19 +131,19 @@ export function skipTick(schedule: Schedule, reason: DayCountKind | null, contex
 
 /** A schedule whose tick has started runs. */
 export interface FiredSchedule extends ScheduleDecision {
-  /** One run; for a message to a group, one for each endpoint. */
+  /** One run, or one run for each endpoint if the schedule publishes to a URL group. */
   readonly startedRuns: readonly StartedRun[];
 }
 
-/** Inputs of a tick besides its schedule. */
+/** Inputs of a tick in addition to its schedule. */
 export interface TickFacts {
-  /** Endpoints of the group that it publishes to. Null if it does not publish to a group. */
+  /** Endpoints of the URL group to which the schedule publishes. Null if it does not publish to a group. */
   readonly endpoints?: readonly GroupEndpoint[] | null;
   /** Time of the admission, Unix ms. Null if no admission was required. */
   readonly admittedAt?: number | null;
 }
 
-/** Returns the runs that a tick starts. A message to a group starts one for each endpoint. */
+/** Returns the runs that a tick starts. A message to a URL group starts one run for each endpoint. */
 function startRuns(schedule: Schedule, tickAt: number, facts: Required<TickFacts>, context: DecisionContext) {
   const { endpoints, admittedAt } = facts;
   const { instanceId, scheduleId, settings } = schedule;

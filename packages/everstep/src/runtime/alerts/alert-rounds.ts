@@ -54,9 +54,9 @@ export class AlertRounds {
   private endedRemovedAt = Number.NEGATIVE_INFINITY;
   /** When the rules that check the current state were last evaluated. */
   private stateCheckedAt = Number.NEGATIVE_INFINITY;
-  /** Time since which the store has refused writes, as far as rounds have noticed; null while it accepts them. */
-  private refusedSince: number | null = null;
-  /** The last period in which the store refused writes, while rules still report it. */
+  /** Time since which the store has rejected writes, as detected by rounds, Unix ms; null while it accepts them. */
+  private rejectsWritesSince: number | null = null;
+  /** The last period in which the store rejected writes, while rules still report it. */
   private trouble: StoreTrouble | null = null;
 
   constructor(options: AlertRoundsOptions) {
@@ -180,14 +180,14 @@ export class AlertRounds {
     if (removesEnded) this.endedRemovedAt = now;
   }
 
-  /** Records when the store refused writes. The rules are evaluated when it accepts them again, and for a while after that. */
+  /** Records when the store rejected writes. The rules are evaluated when it accepts them again, and for a while after that. */
   private recordTrouble(): void {
     const { writes, context } = this.options;
     const { now } = context();
-    if (!writes.isOpen) this.refusedSince ??= now;
-    else if (this.refusedSince !== null) {
-      this.trouble = { from: this.refusedSince, to: now };
-      this.refusedSince = null;
+    if (!writes.isOpen) this.rejectsWritesSince ??= now;
+    else if (this.rejectsWritesSince !== null) {
+      this.trouble = { from: this.rejectsWritesSince, to: now };
+      this.rejectsWritesSince = null;
     } else if (this.trouble && now - this.trouble.to >= LIMITS.defaultAlertEndAfterMs) this.trouble = null;
   }
 

@@ -23,7 +23,7 @@ const MAX_PROBE_DELAY_MS = 2_000;
 const STEADY_AFTER_MS = 10_000;
 /** Maximum total size of kept results. Deliveries with results beyond it are repeated. */
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
-/** A result that the store has refused this often, while it accepts the probe, is dropped: it would block all others. */
+/** A result that the store has rejected this often, although it accepts probes, is dropped, because it would block all others. */
 const MAX_ATTEMPTS = 5;
 
 export interface StoreWritesOptions {

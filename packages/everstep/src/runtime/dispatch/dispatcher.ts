@@ -12,7 +12,7 @@
  *   waiting for a slot   `SlotQueue` starts it when the plan, the fair shares, the host and the burst gate permit it.
  *   in flight            `DeliverySender` reads the state of the run and makes one attempt. If it needs a worker that is
  *                        connected only to another node, `Loans` passes it on to that node.
- *   released             The slot is free and the gates know the result, so the next deliveries move on.
+ *   released             The slot is free and the gates have received the result, so the next deliveries move on.
  *   outcome              `DeliveryOutcomes.onOutcome` lets the engine decide on the response. What the decision makes due
  *                        enters again at `dispatch`.
  *
@@ -53,7 +53,7 @@ import { type DeliveryStarter, SlotQueue } from './slots/slot-queue.js';
 /** Delay before a delivery that could not be attempted is dispatched again. */
 const RETRY_ATTEMPT_MS = 1_000;
 
-/** The end of an attempt. Its slot is free and the gates know its result. */
+/** The end of an attempt. Its slot is free, and its result was reported to the gates. */
 export interface DeliveryOutcome {
   readonly ref: DeliveryRef;
   /** The state of the run from which the request was built. */
@@ -85,7 +85,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
   private readonly parts: DispatcherParts;
   private readonly slots: SlotQueue;
   private readonly sender: DeliverySender;
-  /** Knows which nodes hold which gates; null if no other process uses the store. */
+  /** Tracks which nodes hold which gates; null if no other process uses the store. */
   private readonly holders: GateHolders | null = null;
   /** Deliveries that other nodes make; null if no worker can be connected to another node. */
   readonly loans: Loans | null = null;

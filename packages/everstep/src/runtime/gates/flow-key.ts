@@ -204,7 +204,7 @@ export class FlowKey {
     this.pump();
   }
 
-  /** Lets all deliveries pass that are allowed to. */
+  /** Lets all deliveries pass that may pass now. */
   pump(): void {
     // A delivery that passes may be done immediately and call this again; the loop below handles that.
     if (this.isPumping || this.isStopped) return;

@@ -24,7 +24,7 @@ export interface FreeSlots {
 
 /** A key that waits for a slot. */
 export interface SlotSeeker {
-  /** Lets all deliveries pass that are allowed to. */
+  /** Lets all deliveries pass that may pass now. */
   pump(): void;
 }
 

@@ -143,7 +143,7 @@ function contentOf({ headers, body }: ExchangeRequest): { headers: string[]; bod
   return { headers: [...headers, ...lengthHeader], body: Readable.from(body.parts, { objectMode: true }) };
 }
 
-/** Performs the exchange. Never rejects. Releases `bytes` when the response is recorded. */
+/** Performs the exchange. Never rejects. Releases `replyBytes` when the response is recorded. */
 export async function exchange(
   pool: Pool,
   request: ExchangeRequest,

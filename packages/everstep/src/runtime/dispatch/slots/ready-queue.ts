@@ -342,7 +342,7 @@ export class ReadyQueue {
     return this.limits.maxInFlightOf?.(instanceId) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Returns how many deliveries the plan permits the instance besides counted starts. */
+  /** Returns how many deliveries the plan permits the instance in addition to counted starts. */
   private unreservedOf({ instanceId, inFlight, counted, reserved }: InstanceLoad): number {
     return this.planLimitOf(instanceId) - inFlight - counted - reserved;
   }
