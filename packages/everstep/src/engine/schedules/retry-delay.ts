@@ -68,8 +68,8 @@ function buildNode(node: jsep.Expression): Node {
       if (!isFunction(name)) throw new NotAllowedError(`unknown function "${name}"; use ${Object.keys(FUNCTIONS).join(', ')}`);
       const { min, max } = FUNCTIONS[name];
       if (args.length < min || args.length > max) {
-        const argumentCountText = min === max ? min : `${min} to ${max}`;
-        throw new NotAllowedError(`${name} requires ${argumentCountText} ${max === 1 ? 'argument' : 'arguments'}, not ${args.length}`);
+        const expected = min === max ? min : `${min} to ${max}`;
+        throw new NotAllowedError(`${name} requires ${expected} ${max === 1 ? 'argument' : 'arguments'}, not ${args.length}`);
       }
       return { kind: 'call', name, args: args.map(buildNode) };
     }
