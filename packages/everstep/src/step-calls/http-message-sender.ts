@@ -139,8 +139,8 @@ function rejectsSignature(outcome: DestinationOutcome): boolean {
 
 function acceptedResponse({ status, headers, body }: HttpResponse, { dialect }: Message): MessageOutcome {
   const { spell, noFailureFunctionHeader } = DIALECTS[dialect];
-  const unwanted = noFailureFunctionHeader !== null && headerOf(headers, spell(noFailureFunctionHeader)) === 'true';
-  return { kind: 'answered', status, headers: valuesOf(headers), body, ...(unwanted ? { unwanted } : {}) };
+  const isUnwanted = noFailureFunctionHeader !== null && headerOf(headers, spell(noFailureFunctionHeader)) === 'true';
+  return { kind: 'answered', status, headers: valuesOf(headers), body, ...(isUnwanted ? { unwanted: true } : {}) };
 }
 
 async function decodedOutcome(response: HttpResponse, message: Message): Promise<MessageOutcome> {

@@ -342,10 +342,10 @@ export function tickRepair(current: Repair, now: number): RepairTick {
   if (phase !== 'canary' && phase !== 'running') return { repair, starts: null, wakeAt: null };
   const failedCanaryGroups = phase === 'canary' && repair.canary ? failedGroups(repair.canary) : [];
   const skippedCount = failedCanaryGroups.reduce((sum, group) => sum + group.counts.pending, 0);
-  const pending = phase === 'canary' ? (repair.canary?.counts.pending ?? 0) - skippedCount : repair.counts.pending;
-  if (pending <= 0) return { repair, starts: null, wakeAt: null };
+  const pendingCount = phase === 'canary' ? (repair.canary?.counts.pending ?? 0) - skippedCount : repair.counts.pending;
+  if (pendingCount <= 0) return { repair, starts: null, wakeAt: null };
   if (now < repair.nextStartAt) return { repair, starts: null, wakeAt: Math.ceil(repair.nextStartAt) };
-  const { count, nextStartAt } = admittedStarts(repair, pending, now);
+  const { count, nextStartAt } = admittedStarts(repair, pendingCount, now);
   const wakeAt = Math.max(Math.ceil(nextStartAt), now + MIN_ROUND_MS);
   const excludedGroups = failedCanaryGroups.map(({ fingerprint }) => fingerprint);
   const starts: AdmittedStarts = { of: phase === 'canary' ? 'canary' : 'rest', count, excludedGroups };
@@ -353,11 +353,11 @@ export function tickRepair(current: Repair, now: number): RepairTick {
 }
 
 /** Returns how many starts are admitted now, and when the next one is due. At least one is admitted, because its time has come. */
-function admittedStarts({ ratePerSecond, nextStartAt }: Repair, pending: number, now: number) {
-  if (ratePerSecond === null) return { count: Math.min(pending, UNPACED_BATCH_SIZE), nextStartAt: now };
+function admittedStarts({ ratePerSecond, nextStartAt }: Repair, pendingCount: number, now: number) {
+  if (ratePerSecond === null) return { count: Math.min(pendingCount, UNPACED_BATCH_SIZE), nextStartAt: now };
   const intervalMs = 1000 / ratePerSecond;
   const firstStartAt = Math.max(nextStartAt, now - MAX_CATCH_UP_MS);
-  const count = Math.min(pending, Math.floor((now - firstStartAt) / intervalMs) + 1);
+  const count = Math.min(pendingCount, Math.floor((now - firstStartAt) / intervalMs) + 1);
   return { count, nextStartAt: firstStartAt + count * intervalMs };
 }
 

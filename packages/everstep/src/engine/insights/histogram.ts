@@ -29,10 +29,10 @@ export function addDuration(histogram: Histogram, bucket: number, count = 1): vo
  * bucket. Returns null if there are no durations.
  */
 export function percentile(histogram: Histogram, fraction: number): number | null {
-  let total = 0;
-  for (const count of histogram.values()) total += count;
-  if (total === 0) return null;
-  const rank = fraction * total;
+  let totalCount = 0;
+  for (const count of histogram.values()) totalCount += count;
+  if (totalCount === 0) return null;
+  const rank = fraction * totalCount;
   let countBefore = 0;
   for (const [bucket, count] of [...histogram].sort(([a], [b]) => a - b)) {
     if (countBefore + count < rank) {

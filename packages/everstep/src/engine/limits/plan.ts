@@ -36,8 +36,8 @@ export function checkJournal(draft: Draft): void {
 const depthOf = (run: Run): number => (run.origin?.kind === 'invoke' ? run.origin.depth : 0);
 
 function checkRetryDelay(stepName: string, source: string | undefined): void {
-  const parsed = source === undefined ? null : parseRetryDelay(source);
-  if (parsed?.ok === false) throw new PlanRefusedError(`step "${stepName}" has an invalid retry delay: ${parsed.message}`);
+  const retryDelay = source === undefined ? null : parseRetryDelay(source);
+  if (retryDelay?.ok === false) throw new PlanRefusedError(`step "${stepName}" has an invalid retry delay: ${retryDelay.message}`);
 }
 
 /** Returns the body that the step sends, if any. */

@@ -119,8 +119,8 @@ function defaultDelayMs(retried: number): number {
  * this `retried`, the default applies, which prevents a hot loop.
  */
 export function retryDelayMs(source: string | null, retried: number): number {
-  const parsed = source === null ? null : parseRetryDelay(source);
-  const value = parsed?.ok ? evaluate(parsed.expression, retried) : Number.NaN;
-  if (Number.isNaN(value)) return Math.round(defaultDelayMs(retried));
-  return Math.round(Math.min(LIMITS.maxRetryDelayMs, Math.max(0, value)));
+  const retryDelay = source === null ? null : parseRetryDelay(source);
+  const delayMs = retryDelay?.ok ? evaluate(retryDelay.expression, retried) : Number.NaN;
+  if (Number.isNaN(delayMs)) return Math.round(defaultDelayMs(retried));
+  return Math.round(Math.min(LIMITS.maxRetryDelayMs, Math.max(0, delayMs)));
 }

@@ -123,8 +123,8 @@ export class ConditionReader {
     // The state of a key is cheap to read. On a node without the gates, its wait list can require a scan of due tasks.
     const status = await flowControl.find({ instanceId, key });
     if (!status || status.waiting === 0) return null;
-    const list = await flowControl.waitList({ instanceId, key, limit: 1 });
-    return list?.waiting[0]?.since ?? null;
+    const waitList = await flowControl.waitList({ instanceId, key, limit: 1 });
+    return waitList?.waiting[0]?.since ?? null;
   }
 
   /**
@@ -145,8 +145,8 @@ export class ConditionReader {
     { forMs }: ConditionOf<'schedule-missed'>,
     { instanceId, now }: EvaluationContext,
   ): Promise<readonly Finding[]> {
-    const due = await this.options.store.dueSchedules({ instanceId, before: now - forMs, limit: MAX_SUBJECTS });
-    return due.map(({ scheduleId, workflowUrl }) => {
+    const overdueSchedules = await this.options.store.dueSchedules({ instanceId, before: now - forMs, limit: MAX_SUBJECTS });
+    return overdueSchedules.map(({ scheduleId, workflowUrl }) => {
       const summary = `The schedule ${scheduleId} is late by more than ${durationText(forMs)}.`;
       return { subject: scheduleId, at: now, details: { summary, workflowUrl } };
     });

@@ -36,10 +36,10 @@ export class HandOvers {
     const groupKey = `${to} ${isLent}`;
     let group = this.groups.get(groupKey);
     if (!group) {
-      const settled = new Promise<void>((resolve) => {
+      const whenSettled = new Promise<void>((resolve) => {
         this.deps.clock.endOfTurn(() => resolve(this.write(groupKey)));
       });
-      group = { to, isLent, refs: [], settled };
+      group = { to, isLent, refs: [], settled: whenSettled };
       this.groups.set(groupKey, group);
     }
     group.refs.push({ runKey, slot });

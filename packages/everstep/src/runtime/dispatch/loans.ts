@@ -190,8 +190,8 @@ export class Loans {
     this.reports.delete(lender);
     if (!report) return;
     const { cluster } = this.deps;
-    const max = Math.max(report.sent.length, report.ended.length, report.returned.length);
-    for (let from = 0; from < max; from += MAX_PER_NOTICE) {
+    const longestLength = Math.max(report.sent.length, report.ended.length, report.returned.length);
+    for (let from = 0; from < longestLength; from += MAX_PER_NOTICE) {
       const page = (refs: readonly TaskId[]) => refs.slice(from, from + MAX_PER_NOTICE);
       const [sent, ended, returned] = [page(report.sent), page(report.ended), page(report.returned)];
       cluster.notify({ kind: 'loans', to: lender, sent, ended, returned });

@@ -50,15 +50,15 @@ export function claimsSegment({ issuer, url, kind, body, now, random }: ClaimsIn
 const MAX_KEYS = 1000;
 /** Caches a value derived from a key. */
 class KeyCache<Derived> {
-  private readonly values = new Map<string, Derived>();
+  private readonly valuesByKey = new Map<string, Derived>();
 
   get(key: string, derive: (key: string) => Derived): Derived {
-    const cached = this.values.get(key);
+    const cached = this.valuesByKey.get(key);
     if (cached !== undefined) return cached;
-    if (this.values.size >= MAX_KEYS) this.values.clear();
-    const value = derive(key);
-    this.values.set(key, value);
-    return value;
+    if (this.valuesByKey.size >= MAX_KEYS) this.valuesByKey.clear();
+    const derivedValue = derive(key);
+    this.valuesByKey.set(key, derivedValue);
+    return derivedValue;
   }
 }
 const sharedKeys = new KeyCache<KeyObject>();

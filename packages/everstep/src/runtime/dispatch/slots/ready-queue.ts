@@ -150,12 +150,12 @@ export class ReadyQueue {
   /** Returns how many of the free slots may be reserved for counted starts, including those that are reserved already. */
   reservable(host: string): number {
     const load = this.hosts.get(host);
-    const free = this.free(host);
-    const waiting = load ? this.waitingForSlot(host, load, free) : 0;
-    if (!this.areSlotsExhausted && waiting === 0) return free;
+    const freeCount = this.free(host);
+    const waitingCount = load ? this.waitingForSlot(host, load, freeCount) : 0;
+    if (!this.areSlotsExhausted && waitingCount === 0) return freeCount;
     const wasCountedLast = this.areSlotsExhausted ? this.wasLastCounted : (load?.wasLastCounted ?? false);
-    const sharedCount = sharedSlots(free, wasCountedLast);
-    return this.areSlotsExhausted ? sharedCount : Math.max(free - waiting, sharedCount);
+    const sharedCount = sharedSlots(freeCount, wasCountedLast);
+    return this.areSlotsExhausted ? sharedCount : Math.max(freeCount - waitingCount, sharedCount);
   }
 
   /** Like `free`, for the instance at all hosts; infinite if it has no limit. */
@@ -167,10 +167,10 @@ export class ReadyQueue {
 
   /** Like `reservable`, for the instance at all hosts; infinite if it has no limit. */
   reservableOf(instanceId: string): number {
-    const free = this.freeOf(instanceId);
+    const freeCount = this.freeOf(instanceId);
     const instance = this.instances.get(instanceId);
-    if (free === Number.POSITIVE_INFINITY || !instance || instance.waiting === 0) return free;
-    return Math.max(free - instance.waiting, sharedSlots(free, instance.wasLastCounted));
+    if (freeCount === Number.POSITIVE_INFINITY || !instance || instance.waiting === 0) return freeCount;
+    return Math.max(freeCount - instance.waiting, sharedSlots(freeCount, instance.wasLastCounted));
   }
 
   freeLong(instanceId: string): number {
@@ -315,8 +315,8 @@ export class ReadyQueue {
   }
 
   private isFree(host: string, instanceId: string): boolean {
-    const reserved = this.hosts.get(host)?.reserved ?? 0;
-    return this.slots.freeAt(host) > reserved && this.slots.allowsAt(host, instanceId);
+    const reservedCount = this.hosts.get(host)?.reserved ?? 0;
+    return this.slots.freeAt(host) > reservedCount && this.slots.allowsAt(host, instanceId);
   }
 
   private removeWaiting(load: HostLoad, instance: InstanceLoad): void {
@@ -325,17 +325,17 @@ export class ReadyQueue {
     else load.waitingOf.delete(instance);
   }
 
-  /** Returns how many deliveries lack only a slot, up to `max`. Deliveries of instances at their limit do not count. */
-  private waitingForSlot(host: string, load: HostLoad, max: number): number {
-    let waiting = 0;
+  /** Returns how many deliveries lack only a slot, up to `maxCount`. Deliveries of instances at their limit do not count. */
+  private waitingForSlot(host: string, load: HostLoad, maxCount: number): number {
+    let waitingCount = 0;
     for (const [instance, count] of load.waitingOf) {
       const { instanceId } = instance;
       const allowedByShares = Math.min(this.slots.countFor(instanceId), this.slots.countAt(host, instanceId));
-      const allowed = Math.min(this.unreservedOf(instance), allowedByShares);
-      waiting += Math.max(0, Math.min(count, allowed));
-      if (waiting >= max) break;
+      const allowedCount = Math.min(this.unreservedOf(instance), allowedByShares);
+      waitingCount += Math.max(0, Math.min(count, allowedCount));
+      if (waitingCount >= maxCount) break;
     }
-    return waiting;
+    return waitingCount;
   }
 
   private planLimitOf(instanceId: string): number {
