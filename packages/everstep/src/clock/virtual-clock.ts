@@ -12,8 +12,8 @@ export interface VirtualClockOptions {
   readonly base: Clock;
   /**
    * Resolves when the server is quiet: no delivery is in flight or waits for a slot, and no write or scan of due
-   * tasks is in progress. Work that waits for its time does not count. Timers start work without awaiting it, so that
-   * work must be visible here from the moment the timer fires.
+   * tasks is in progress. Work that waits for its time does not count. Timers start work without awaiting it; that work
+   * must be visible here from the moment the timer fires.
    */
   readonly quiet: () => Promise<void>;
   /** Maximum number of instants processed in one move. */

@@ -216,10 +216,10 @@ class TextNormalizer {
 /** Replaces unpaired surrogates and U+0000, which not every store supports. */
 const toWellFormed = (text: string): string => text.replace(/\p{Cs}/gu, '\u{fffd}').replaceAll('\0', ' ');
 
-/** Shortens a text to `max` characters, without splitting one. */
-export function shorten(text: string, max: number): string {
-  if (text.length <= max) return text;
-  const cut = text.slice(0, max - 1);
+/** Shortens a text to `maxLength` characters, without splitting one. */
+export function shorten(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
+  const cut = text.slice(0, maxLength - 1);
   return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
 }
 

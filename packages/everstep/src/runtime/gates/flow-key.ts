@@ -328,8 +328,8 @@ export class FlowKey {
     this.deps.listener.passedAllGates(delivery);
   }
 
-  /** Returns up to `max` of the first deliveries that could start now. One without a free slot does not delay others. */
-  private findStartable(max: number, freeFor: (deliveryLimits: DeliveryLimits) => number): GatedDelivery[] {
+  /** Returns up to `maxCount` of the first deliveries that could start now. One without a free slot does not delay others. */
+  private findStartable(maxCount: number, freeFor: (deliveryLimits: DeliveryLimits) => number): GatedDelivery[] {
     const deliveries: GatedDelivery[] = [];
     const freeSlots = new Map<string, number>();
     let passedOverCount = 0;
@@ -341,7 +341,7 @@ export class FlowKey {
       freeSlots.set(slotKind, canStart ? slots - 1 : slots);
       if (canStart) deliveries.push(delivery);
       else passedOverCount++;
-      if (deliveries.length === max || passedOverCount === LOOK_AHEAD) break;
+      if (deliveries.length === maxCount || passedOverCount === LOOK_AHEAD) break;
     }
     return deliveries;
   }

@@ -21,9 +21,9 @@ const isSameEndpoint = (endpoint: GroupEndpoint, { name, url }: EndpointName): b
   (name !== undefined && endpoint.name === name) || (url !== undefined && endpoint.url === url);
 
 /** Returns the endpoints with the added ones, which take the positions of those with the same name or URL. */
-function mergeEndpoints(existing: readonly GroupEndpoint[], added: readonly GroupEndpoint[]): readonly GroupEndpoint[] {
+function mergeEndpoints(existing: readonly GroupEndpoint[], addedEndpoints: readonly GroupEndpoint[]): readonly GroupEndpoint[] {
   let endpoints = existing;
-  for (const { name, url } of added) {
+  for (const { name, url } of addedEndpoints) {
     const identity = name === null ? { url } : { name, url };
     const position = endpoints.findIndex((endpoint) => isSameEndpoint(endpoint, identity));
     const otherEndpoints = endpoints.filter((endpoint) => !isSameEndpoint(endpoint, identity));

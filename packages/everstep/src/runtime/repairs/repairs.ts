@@ -1,6 +1,6 @@
 /**
- * Drives repairs and executes commands on them. The store contains the time of the next action of each repair; one timer fires
- * at the earliest. Commands and rounds run one after the other. A concurrent change by another process is detected by the
+ * Drives repairs and executes commands on them. The store contains the time of the next action of each repair; one timer is set
+ * to the earliest. Commands and rounds run one after the other. A concurrent change by another process is detected by the
  * version of the repair, which is then read again.
  * Keeps invariant 16.
  */

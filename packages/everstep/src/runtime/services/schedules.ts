@@ -1,5 +1,5 @@
 /**
- * Starts the runs of schedules. The store contains the times of all ticks; one timer fires at the earliest. Changes of the
+ * Starts the runs of schedules. The store contains the times of all ticks; one timer is set to the earliest. Changes of the
  * schedules of one instance run one after the other. A schedule that another process or a tick changed since it was read is
  * read and changed again.
  *

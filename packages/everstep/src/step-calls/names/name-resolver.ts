@@ -79,8 +79,8 @@ const LOOPBACK: readonly LookupAddress[] = Object.freeze([
 ]);
 
 /**
- * Returns whether no file descriptor is free. This distinguishes a failed socket of the resolver from a server that refuses,
- * which have the same error codes.
+ * Returns whether no file descriptor is free. This distinguishes a failed socket of the resolver from a server that refuses the
+ * query, which have the same error codes.
  */
 function hasNoDescriptor(): boolean {
   try {

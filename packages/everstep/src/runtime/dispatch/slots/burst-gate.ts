@@ -1,6 +1,6 @@
 /**
  * Acknowledges triggers first: while an instance triggers runs faster than they can be executed, most first deliveries of its
- * new runs wait. The clients of the burst therefore get their responses. No run waits for this longer than `TIMEOUT_MS`.
+ * new runs wait. The clients of the burst therefore get their responses sooner. No run waits for this longer than `TIMEOUT_MS`.
  */
 const WINDOW_MS = 50;
 /** Number of triggers in a window from which they count as a burst: 1,000 per second. */

@@ -1,6 +1,6 @@
 /**
- * Assigns slots to the deliveries that have passed the gates: those that become due together are assigned together. While an
- * instance triggers a burst of new runs, the first deliveries of these runs are held back; those of other instances are not.
+ * Assigns slots to the deliveries that have passed the gates. Deliveries that become due together get their slots together. While
+ * an instance triggers a burst of new runs, the first deliveries of these runs are held back; those of other instances are not.
  */
 import { LIMITS } from '../../../config/limits.js';
 import type { Clock } from '../../../ports/clock.js';
