@@ -56,7 +56,7 @@ export class StoredTasks implements DueSource {
     const tasks = await this.store.dueTasks({ before, after: from, limit: PAGE_SIZE });
     const instances =
       tasks.length < PAGE_SIZE ? null : await this.store.dueInstances({ from: from?.dueAt ?? Number.MIN_SAFE_INTEGER, before });
-    // This is after every task of this millisecond. Tasks that become due in it later are dispatched when they are recorded.
+    // After every task of this millisecond. Tasks that become due in it later are dispatched when they are recorded.
     this.lastRead = { dueAt: before, runKey: '\uffff', slot: Number.MAX_SAFE_INTEGER };
     if (instances === null) return { tasks: tasks.filter(({ instanceId }) => !openInstances.has(instanceId)), unread: new Map() };
     const unread = instances.filter((id) => !openInstances.has(id)).map((id) => [id, this.pagesFrom(id, from)] as const);
