@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../ports/clock.js';
 
-/** Longest time between two checks of a timer, so that a machine that slept or was set forward is noticed. */
+/** Longest time between two checks of a timer, so that it still fires in time if the machine slept or its time was set forward. */
 const MAX_TIMER_MS = 60_000;
 
 export interface SystemClockOptions {

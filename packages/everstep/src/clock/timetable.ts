@@ -26,7 +26,7 @@ export class Timetable {
   }
 
   /**
-   * Fires timers that are due at `untilMs`, in order, and returns their number. Timers that are set by them are left for the next
+   * Fires timers that are due at `untilMs`, in order, and returns their number. Timers that they set fire only in the next
    * call.
    */
   fireUntil(untilMs: number): number {

@@ -12,8 +12,8 @@ export interface VirtualClockOptions {
   readonly base: Clock;
   /**
    * Resolves when the server is quiet: no delivery is in flight or waits for a slot, and no write or scan of due
-   * tasks is in progress. Work that waits for its time does not count. Timers start work without awaiting it, so that
-   * work must be visible here from the moment the timer fires.
+   * tasks is in progress. Work that waits for its time does not count. Timers start work without awaiting it; that work
+   * must be visible here from the moment the timer fires.
    */
   readonly quiet: () => Promise<void>;
   /** Maximum number of instants processed in one move. */
@@ -82,10 +82,10 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
   const upkeepTimers = new Timetable();
   let isMoving = false;
   /** Number of timers that became due in the current move. */
-  let fired = 0;
+  let firedCount = 0;
   let armedFor = Number.POSITIVE_INFINITY;
   let disarm = (): void => {};
-  let moves: Promise<unknown> = Promise.resolve();
+  let lastMove: Promise<unknown> = Promise.resolve();
 
   const now = (): number => base.now() + aheadMs;
 
@@ -102,15 +102,15 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
   /** Fires timers that became due without a move. */
   function onBaseTimer(): void {
     armedFor = Number.POSITIVE_INFINITY;
-    fired += timers.fireUntil(now());
+    firedCount += timers.fireUntil(now());
     if (!isMoving) upkeepTimers.fireUntil(now());
     arm();
   }
 
   const stoppedOutcome = (waitResult: Exclude<WaitResult, 'quiet'>): MoveOutcome =>
     waitResult === 'late'
-      ? { kind: 'not-quiet', now: now(), fired, waitedMs: quietTimeoutMs }
-      : { kind: 'given-up', now: now(), fired };
+      ? { kind: 'not-quiet', now: now(), fired: firedCount, waitedMs: quietTimeoutMs }
+      : { kind: 'given-up', now: now(), fired: firedCount };
 
   async function moveTo(toMs: number, signal: AbortSignal | undefined): Promise<MoveOutcome> {
     for (let instants = 0; ; instants++) {
@@ -118,16 +118,16 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
       if (waitResult !== 'quiet') return stoppedOutcome(waitResult);
       const at = timers.nextAt;
       if (at > toMs) break;
-      if (instants === maxInstants) return { kind: 'too-many-instants', now: now(), fired, instants };
+      if (instants === maxInstants) return { kind: 'too-many-instants', now: now(), fired: firedCount, instants };
       aheadMs += Math.max(0, at - now());
-      fired += timers.fireUntil(at);
+      firedCount += timers.fireUntil(at);
       arm();
     }
     aheadMs += Math.max(0, toMs - now());
     upkeepTimers.fireUntil(now());
     arm();
     const waitResult = await waitUntilQuiet(options, signal);
-    return waitResult === 'quiet' ? { kind: 'moved', now: now(), fired } : stoppedOutcome(waitResult);
+    return waitResult === 'quiet' ? { kind: 'moved', now: now(), fired: firedCount } : stoppedOutcome(waitResult);
   }
 
   async function startMove(target: MoveTarget, signal: AbortSignal | undefined): Promise<MoveOutcome> {
@@ -136,7 +136,7 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
     const toMs = 'byMs' in target ? from + target.byMs : target.atMs;
     if (toMs < from) return { kind: 'in-the-past', now: from };
     isMoving = true;
-    fired = 0;
+    firedCount = 0;
     try {
       return await moveTo(toMs, signal);
     } finally {
@@ -152,8 +152,8 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
     endOfTurn,
     upkeep: { now, setTimer: createSetTimer(upkeepTimers, arm), endOfTurn },
     move(target, signal) {
-      const move = moves.then(() => startMove(target, signal));
-      moves = move.catch(() => {});
+      const move = lastMove.then(() => startMove(target, signal));
+      lastMove = move.catch(() => {});
       return move;
     },
   };

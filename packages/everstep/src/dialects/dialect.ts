@@ -26,7 +26,7 @@ export interface StepCodec {
   bodyParts?(call: StepCall): Iterable<string>;
   /** Returns all headers as alternating names and values. The signature covers the body. */
   headers(call: StepCall, envelope: StepEnvelope): string[];
-  /** Whether the response follows the step protocol. Only the first part of any other response is received. */
+  /** Returns whether the response follows the step protocol. Only the first part of any other response is received. */
   isReply(headers: ResponseHeaders): boolean;
   /** Interprets a response. `now` is in Unix ms. */
   read(response: EndpointResponse, call: StepCall, now: number): StepOutcome;
@@ -34,7 +34,7 @@ export interface StepCodec {
   readonly checks?: CheckCodec;
 }
 
-/** Encodes replay checks, which ask an endpoint whether it would replay a run, and decodes the responses. */
+/** Encodes replay checks, which determine whether an endpoint would replay a run, and decodes the responses. */
 export interface CheckCodec {
   body(check: ReplayCheck): Uint8Array;
   /** Returns alternating names and values. */
@@ -50,7 +50,7 @@ export interface Dialect {
   readonly name: DialectName;
   /** Header prefix as documented, such as `Svc-`. */
   readonly prefix: string;
-  /** The prefix in lower case, as Node reports header names. */
+  /** The prefix in lowercase, as Node reports header names. */
   readonly receivedPrefix: string;
   /** Query parameter that carries the token. */
   readonly tokenParameter: string;
@@ -63,18 +63,15 @@ export interface Dialect {
   /** Response header that, with the value true, reports that the endpoint has no failure function; null if there is none. */
   readonly noFailureFunctionHeader: string | null;
   readonly steps: StepCodec;
-  /** Returns whether a header contains a signature of the server. The name is in lower case. */
+  /** Returns whether a header contains a signature of the server. The name is lowercase. */
   isSignature(name: string): boolean;
   /** Returns a header name with its prefix, as documented. */
   spell(header: string): string;
-  /**
-   * Returns whether the server sets this header itself, so that user headers cannot replace it. The name is in lower
-   * case.
-   */
+  /** Returns whether the server sets this header itself, so that user headers cannot replace it. The name is lowercase. */
   reserves(name: string): boolean;
   /**
-   * Returns whether clients of this dialect send this header although operations do not use it. The name is in lower
-   * case, without the prefix. Any other unknown header is rejected.
+   * Returns whether clients of this dialect send this header although operations do not use it. The name is lowercase,
+   * without the prefix. Any other unknown header is rejected.
    */
   ignores(name: string): boolean;
   /** Extracts the token from the format that only clients of this dialect use; returns null for any other text. */
@@ -98,7 +95,7 @@ export interface DialectDefinition {
 export function createDialect(definition: DialectDefinition): Dialect {
   const { name, prefix, tokenParameter, issuer, regionHeader = null, steps, reserves } = definition;
   const { ignores = () => false, readToken = () => null, noFailureFunctionHeader = null, ownParameters = [] } = definition;
-  const signatures = new Set([SIGNATURE_HEADER, ED25519_SIGNATURE_HEADER].map((header) => (prefix + header).toLowerCase()));
+  const signatureHeaders = new Set([SIGNATURE_HEADER, ED25519_SIGNATURE_HEADER].map((header) => (prefix + header).toLowerCase()));
   return Object.freeze({
     name,
     prefix,
@@ -109,7 +106,7 @@ export function createDialect(definition: DialectDefinition): Dialect {
     regionHeader,
     noFailureFunctionHeader,
     steps,
-    isSignature: (header: string) => signatures.has(header),
+    isSignature: (header: string) => signatureHeaders.has(header),
     spell: (header: string) => prefix + header,
     reserves,
     ignores,

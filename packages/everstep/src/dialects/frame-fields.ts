@@ -19,8 +19,8 @@ export type Fields = Readonly<Record<string, unknown>>;
 /** Returns a value as an error text shows it: as truncated JSON, or `missing`. */
 export function describeValue(value: unknown): string {
   if (value === undefined) return 'missing';
-  const text = JSON.stringify(value);
-  return text.length > 60 ? `${text.slice(0, 60)}...` : text;
+  const json = JSON.stringify(value);
+  return json.length > 60 ? `${json.slice(0, 60)}...` : json;
 }
 
 function isFields(value: unknown): value is Fields {
@@ -73,7 +73,7 @@ export function jsonText(value: unknown, path: string): string | undefined {
   return json;
 }
 
-/** Returns undefined if the value is absent, else reads it with `read`. */
+/** Returns undefined if the value is absent. Otherwise reads it with `read`. */
 export function optional<Value>(value: unknown, path: string, read: (value: unknown, path: string) => Value): Value | undefined {
   return value === undefined ? undefined : read(value, path);
 }

@@ -36,12 +36,12 @@ export function headerProblem(name: string, value: string): string | null {
   return VALUE.test(value) ? null : 'has a value with characters that a header cannot contain';
 }
 
-/** Header names, in lower case, that a dialect reserves for itself. */
+/** Lowercase header names that a dialect reserves for itself. */
 export interface ReservedNames {
   reserves(name: string): boolean;
 }
 
-/** Returns whether a user's header may be forwarded. `name` is in lower case. */
+/** Returns whether a user's header may be forwarded. `name` is lowercase. */
 export function canForward(name: string, value: string, dialect: ReservedNames): boolean {
   return TOKEN.test(name) && VALUE.test(value) && !RESERVED.has(name) && !dialect.reserves(name);
 }
@@ -59,27 +59,27 @@ export function forwardedPairs(headers: Readonly<Record<string, string>>, dialec
 export function cacheForwarded(dialect: ReservedNames): (headers: Readonly<Record<string, string>>) => readonly string[] {
   const cache = new WeakMap<Readonly<Record<string, string>>, readonly string[]>();
   return (headers) => {
-    const cached = cache.get(headers);
-    if (cached) return cached;
+    const cachedPairs = cache.get(headers);
+    if (cachedPairs) return cachedPairs;
     const pairs = forwardedPairs(headers, dialect);
     cache.set(headers, pairs);
     return pairs;
   };
 }
 
-/** Returns the headers of a trace context, unless the user's headers contain one. Names are in lower case. */
+/** Returns the headers of a trace context, unless the user's headers contain one. Names are lowercase. */
 export function tracePairs(trace: TraceContext | undefined, userHeaders: Readonly<Record<string, string>>): readonly string[] {
   if (!trace || userHeaders.traceparent !== undefined || userHeaders.tracestate !== undefined) return NO_PAIRS;
   const { traceparent, tracestate } = trace;
   return tracestate === undefined ? ['traceparent', traceparent] : ['traceparent', traceparent, 'tracestate', tracestate];
 }
 
-/** Returns the value unchanged if a header can carry it, else percent-encoded. */
+/** Returns the value unchanged if a header can carry it, otherwise percent-encoded. */
 export function headerValue(text: string): string {
   return VALUE.test(text) ? text : encodeURIComponent(text.replace(/[\ud800-\udfff]/gu, '\ufffd'));
 }
 
-/** Returns the URL unchanged if a header can carry it, else its normalized form, which is ASCII. */
+/** Returns the URL unchanged if a header can carry it, otherwise its normalized form, which is ASCII. */
 export function headerValueOfUrl(url: string): string {
   return VALUE.test(url) ? url : new URL(url).href;
 }

@@ -1,5 +1,5 @@
 /**
- * All dialects. The rest of the code names headers without a prefix and asks a dialect for the full name. To support
+ * All dialects. The rest of the code names headers without a prefix and gets the full name from a dialect. To support
  * another family of clients, add a folder next to `native` and an entry here.
  */
 import type { DialectName } from '../engine/runs/run.js';
@@ -17,7 +17,7 @@ export const DEFAULT_DIALECT: Dialect = DIALECTS.native;
 const OTHER_DIALECTS = Object.values(DIALECTS).filter((dialect) => dialect !== DEFAULT_DIALECT);
 const BEARER = /^bearer +(\S+) *$/i;
 
-/** Parts of a request that identify its dialect: header names in lower case, and the query. */
+/** Parts of a request that identify its dialect: headers with lowercase names, and the query. */
 export interface DialectClues {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly query?: string;
@@ -36,7 +36,7 @@ export function identifiedDialect({ headers, query = '' }: DialectClues): Dialec
   return null;
 }
 
-/** Returns the dialect that the request identifies, else the default one. */
+/** Returns the dialect that the request identifies, otherwise the default one. */
 export const dialectOf = (clues: DialectClues): Dialect => identifiedDialect(clues) ?? DEFAULT_DIALECT;
 
 /** Extracts the token from the format in which a dialect carries it; returns any other text unchanged. */

@@ -1,4 +1,4 @@
-/** Detects an endpoint that serves a workflow with the SDK of another dialect than the run's. */
+/** Detects an endpoint that serves a workflow with the SDK of a dialect other than that of the run. */
 import { NATIVE_PREFIX, PROTOCOL_HEADER } from '@everstep/sdk/protocol';
 import type { DialectName } from '../engine/runs/run.js';
 import { headerOf, type ResponseHeaders } from '../responses/retry-advice.js';
@@ -29,7 +29,7 @@ const SDKS: Readonly<Record<DialectName, Sdk>> = {
 export const isWorkflowResponse = (headers: ResponseHeaders): boolean =>
   Object.values(SDKS).some(({ header }) => headerOf(headers, header) !== undefined);
 
-/** Returns an error text with advice if the SDK of a dialect other than `dialect` responded, else null. */
+/** Returns an error text with advice if the SDK of a dialect other than `dialect` responded; null otherwise. */
 export function otherSdkProblem(headers: ResponseHeaders, dialect: DialectName): string | null {
   if (headerOf(headers, SDKS[dialect].header) !== undefined) return null;
   const otherSdk = Object.values(SDKS).find(({ header }) => headerOf(headers, header) !== undefined);

@@ -1,6 +1,6 @@
 /**
- * Identifiers in Crockford's base 32: unguessable (80 random bits), and sortable as text by creation time (the
- * Unix ms come first).
+ * Identifiers in Crockford's base 32. They are unguessable (80 random bits). As text they sort by creation time, because they
+ * start with it (Unix ms).
  * Keeps invariant 22.
  */
 import type { AlertSettings } from './alerts/alert-settings.js';
@@ -12,7 +12,7 @@ const RANDOM_BYTES = 10;
 /** Prefix of the id of a run, message, dead letter, webhook, schedule, repair, worker connection, alert, alert event or note. */
 export type IdPrefix = 'wfr' | 'msg' | 'dlq' | 'whk' | 'sch' | 'rep' | 'con' | 'alr' | 'ale' | 'nte';
 
-/** The inputs of an id. */
+/** The time and the randomness from which an id is generated. */
 export interface IdSource {
   /** Time of creation, Unix ms. */
   readonly now: number;
@@ -38,25 +38,25 @@ export interface MessageLimit {
 
 /** Returns a key of 26 characters: 10 for the time, 16 for randomness. */
 export function newKey(context: IdSource): string {
-  let time = '';
+  let timeText = '';
   let remainingTime = context.now;
   for (let i = 0; i < TIME_CHARACTERS; i++) {
-    time = ALPHABET[remainingTime % 32] + time;
+    timeText = ALPHABET[remainingTime % 32] + timeText;
     remainingTime = Math.floor(remainingTime / 32);
   }
   const bytes = context.random.bytes(RANDOM_BYTES);
   let randomText = '';
-  let bits = 0;
+  let pendingBitCount = 0;
   let pendingBits = 0;
   for (const byte of bytes) {
     pendingBits = ((pendingBits << 8) | byte) & 0xfff;
-    bits += 8;
-    while (bits >= 5) {
-      bits -= 5;
-      randomText += ALPHABET[(pendingBits >> bits) & 31];
+    pendingBitCount += 8;
+    while (pendingBitCount >= 5) {
+      pendingBitCount -= 5;
+      randomText += ALPHABET[(pendingBits >> pendingBitCount) & 31];
     }
   }
-  return time + randomText;
+  return timeText + randomText;
 }
 
 /** Returns a new id with a prefix. */
@@ -82,5 +82,5 @@ export function nextVersion(version: number, { random }: Pick<IdSource, 'random'
 /** Returns the id of a plain message. It contains the key of its run, so that the run can be found without a lookup. */
 export const messageIdOf = (runKey: string): string => `msg_${runKey}`;
 
-/** Returns the key in the id of a plain message, or null if the id cannot be one. */
+/** Returns the key in the id of a plain message, or null if the id cannot belong to a plain message. */
 export const runKeyOfMessage = (messageId: string): string | null => (messageId.startsWith('msg_') ? messageId.slice(4) : null);

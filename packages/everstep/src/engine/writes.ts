@@ -14,7 +14,7 @@ export type { StoreGuard } from './writes/guards.js';
 /** One change in the store. */
 export type StoreWrite = RunWrite | DeadLetterWrite | ControlWrite | AccountWrite | AlertWrite;
 
-const WRITES = {
+const FACTS_BY_KIND = {
   ...RUN_WRITE_FACTS,
   ...DEAD_LETTER_WRITE_FACTS,
   ...CONTROL_WRITE_FACTS,
@@ -22,7 +22,7 @@ const WRITES = {
   ...ALERT_WRITE_FACTS,
 } satisfies WriteFactsOf<StoreWrite>;
 
-type Facts = typeof WRITES;
+type Facts = typeof FACTS_BY_KIND;
 type KindOf<Name extends Aggregate> = {
   [Kind in keyof Facts]: Facts[Kind]['aggregate'] extends Name ? Kind : never;
 }[keyof Facts];
@@ -30,7 +30,7 @@ type KindOf<Name extends Aggregate> = {
 /** Writes of one aggregate. */
 export type WriteOf<Name extends Aggregate> = Extract<StoreWrite, { readonly kind: KindOf<Name> }>;
 
-const WRITE_FACTS: WriteFactsOf<StoreWrite> = WRITES;
+const WRITE_FACTS: WriteFactsOf<StoreWrite> = FACTS_BY_KIND;
 const ALL_GUARD_FACTS: GuardFactsOf<StoreGuard> = GUARD_FACTS;
 
 export const writeFacts = (write: StoreWrite): WriteFacts<StoreWrite> => WRITE_FACTS[write.kind];

@@ -11,7 +11,7 @@ import type { InstanceOwners } from '../ports/stores/instance-owners.js';
 
 interface AccountLoad {
   readonly accountId: string;
-  taken: number;
+  takenAmount: number;
 }
 
 /**
@@ -20,7 +20,7 @@ interface AccountLoad {
  */
 interface InstanceLoad {
   readonly account: AccountLoad;
-  taken: number;
+  takenAmount: number;
 }
 
 /** Amounts that are taken, as inputs of the rule. */
@@ -38,7 +38,7 @@ export class FairShare {
   private readonly owners: InstanceOwners;
   private readonly accounts = new Map<string, AccountLoad>();
   private readonly instances = new Map<string, InstanceLoad>();
-  private used = 0;
+  private usedAmount = 0;
 
   constructor(total: number, owners: InstanceOwners) {
     this.total = total;
@@ -46,14 +46,14 @@ export class FairShare {
   }
 
   get free(): number {
-    return this.total - this.used;
+    return this.total - this.usedAmount;
   }
   get isUnused(): boolean {
     return this.instances.size === 0;
   }
 
   takenBy(instanceId: string): number {
-    return this.instances.get(instanceId)?.taken ?? 0;
+    return this.instances.get(instanceId)?.takenAmount ?? 0;
   }
 
   /** Returns whether the instance may take this amount now. */
@@ -76,28 +76,28 @@ export class FairShare {
   /** Returns the largest amount that the instance could have if nothing else was taken. */
   ceilingOf(instanceId: string): number {
     const accountId = this.accountIdOf(instanceId);
-    const unused = { free: this.total, byAccount: 0, byInstance: 0 };
-    return this.isLimited(accountId) ? this.countFrom(accountId, unused) : this.total;
+    const noAmounts = { free: this.total, byAccount: 0, byInstance: 0 };
+    return this.isLimited(accountId) ? this.countFrom(accountId, noAmounts) : this.total;
   }
 
   /** Takes an amount, without checking whether it is allowed. */
   take(instanceId: string, amount = 1): void {
     const load = this.instances.get(instanceId) ?? this.newLoad(instanceId);
-    load.taken += amount;
-    load.account.taken += amount;
-    this.used += amount;
+    load.takenAmount += amount;
+    load.account.takenAmount += amount;
+    this.usedAmount += amount;
   }
 
-  /** Gives an amount back. */
+  /** Releases an amount that was taken. */
   give(instanceId: string, amount = 1): void {
     const load = this.instances.get(instanceId);
     if (!load) return;
-    load.taken -= amount;
-    load.account.taken -= amount;
-    this.used -= amount;
-    if (load.taken > 0) return;
+    load.takenAmount -= amount;
+    load.account.takenAmount -= amount;
+    this.usedAmount -= amount;
+    if (load.takenAmount > 0) return;
     this.instances.delete(instanceId);
-    if (load.account.taken <= 0) this.accounts.delete(load.account.accountId);
+    if (load.account.takenAmount <= 0) this.accounts.delete(load.account.accountId);
   }
 
   private isLimited(accountId: string): boolean {
@@ -105,7 +105,7 @@ export class FairShare {
   }
 
   private amountsInUse(instanceId: string, accountId: string): AmountsInUse {
-    const byAccount = this.accounts.get(accountId)?.taken ?? 0;
+    const byAccount = this.accounts.get(accountId)?.takenAmount ?? 0;
     return { free: this.free, byAccount, byInstance: this.takenBy(instanceId) };
   }
 
@@ -138,10 +138,10 @@ export class FairShare {
     const accountId = this.owners.accountOf(instanceId);
     let account = this.accounts.get(accountId);
     if (!account) {
-      account = { accountId, taken: 0 };
+      account = { accountId, takenAmount: 0 };
       this.accounts.set(accountId, account);
     }
-    const load = { account, taken: 0 };
+    const load = { account, takenAmount: 0 };
     this.instances.set(instanceId, load);
     return load;
   }

@@ -2,23 +2,23 @@
 import { LONG_BYTES } from './work-slices.js';
 
 /**
- * Processes the pieces in slices, and creates each piece only when it is needed. `take` processes a piece and returns its size in
+ * Processes the pieces in slices, and creates each piece only when it is needed. `processPiece` returns the size of the piece in
  * bytes or characters.
  */
 export async function processInSlices<Piece>(
   pieces: Iterable<Piece>,
-  take: (piece: Piece) => number,
+  processPiece: (piece: Piece) => number,
   inSlice: (work: () => Promise<boolean>) => Promise<boolean>,
 ): Promise<void> {
   const iterator = pieces[Symbol.iterator]();
   /** Resolves with false after the last piece. */
-  const takeSlice = async (): Promise<boolean> => {
-    for (let takenSize = 0; takenSize < LONG_BYTES; ) {
+  const processSlice = async (): Promise<boolean> => {
+    for (let processedSize = 0; processedSize < LONG_BYTES; ) {
       const { done, value } = iterator.next();
       if (done) return false;
-      takenSize += take(value);
+      processedSize += processPiece(value);
     }
     return true;
   };
-  while (await inSlice(takeSlice));
+  while (await inSlice(processSlice));
 }

@@ -82,13 +82,13 @@ export class ReplyBudget {
     this.share.give(instanceId, amount);
     // A served account moves to the end, so this loop visits it again.
     for (const [accountId, waiters] of this.waitersByAccount) {
-      const next = this.nextOf(waiters);
-      if (!next) continue;
-      this.share.take(next.reply.instanceId, next.amount);
-      waiters.delete(next);
+      const nextWaiter = this.nextOf(waiters);
+      if (!nextWaiter) continue;
+      this.share.take(nextWaiter.reply.instanceId, nextWaiter.amount);
+      waiters.delete(nextWaiter);
       this.waitersByAccount.delete(accountId);
       if (waiters.size > 0) this.waitersByAccount.set(accountId, waiters);
-      next.onGranted();
+      nextWaiter.onGranted();
     }
   }
 

@@ -1,6 +1,6 @@
 /**
  * Selects whose turn it is. Accounts take turns, and within an account its queue instances. An account or instance that was
- * served goes behind all others, including later arrivals.
+ * served moves behind all others, including later arrivals.
  */
 import type { InstanceOwners } from '../ports/stores/instance-owners.js';
 
@@ -35,11 +35,11 @@ export class Turns {
       if (isEarlier) next = { item, accountNumber, instanceNumber };
     }
     if (next === null) return null;
-    this.note(next.item.instanceId);
+    this.noteServed(next.item.instanceId);
     return next.item;
   }
 
-  private note(instanceId: string): void {
+  private noteServed(instanceId: string): void {
     this.serveCount++;
     if (this.serveNumbersOfInstances.size >= MAX_REMEMBERED) this.serveNumbersOfInstances.clear();
     if (this.serveNumbersOfAccounts.size >= MAX_REMEMBERED) this.serveNumbersOfAccounts.clear();

@@ -56,12 +56,12 @@ export class WorkSlices {
     this.isWorking = true;
     // Short slices add up, so that many of them do not occupy the process without a pause either.
     let unpausedMs = 0;
-    for (let next = this.turns.next(this.waitingSlices); next; next = this.turns.next(this.waitingSlices)) {
-      this.waitingSlices.delete(next);
+    for (let nextSlice = this.turns.next(this.waitingSlices); nextSlice; nextSlice = this.turns.next(this.waitingSlices)) {
+      this.waitingSlices.delete(nextSlice);
       const busyBefore = this.time.busyMs();
       // The time limit starts after the first part of the work, which may itself take longer.
-      await Promise.race([next.start(), this.time.wait(MAX_ALONE_MS)]);
-      if (next.isUnhurried || this.owners.othersAreActive(next.instanceId)) unpausedMs += this.time.busyMs() - busyBefore;
+      await Promise.race([nextSlice.start(), this.time.wait(MAX_ALONE_MS)]);
+      if (nextSlice.isUnhurried || this.owners.othersAreActive(nextSlice.instanceId)) unpausedMs += this.time.busyMs() - busyBefore;
       const isPaused = unpausedMs >= MAX_UNPAUSED_MS;
       await this.time.wait(isPaused ? Math.min(MAX_PAUSE_MS, unpausedMs * PAUSE_RATIO) : 0);
       if (isPaused) unpausedMs = 0;

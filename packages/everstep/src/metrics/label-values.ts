@@ -33,11 +33,11 @@ export class LabelValues {
     }
     // The rarest name is searched only when a count doubles, which is rare.
     if ((count & (count - 1)) !== 0) return OTHER;
-    const rarest = this.rarestOf(this.shownNames);
-    if (rarest === null || count < REPLACEMENT_FACTOR * (this.counts.get(rarest) ?? 0)) return OTHER;
-    this.shownNames.delete(rarest);
+    const rarestName = this.rarestOf(this.shownNames);
+    if (rarestName === null || count < REPLACEMENT_FACTOR * (this.counts.get(rarestName) ?? 0)) return OTHER;
+    this.shownNames.delete(rarestName);
     this.shownNames.add(name);
-    this.onDropped(rarest);
+    this.onDropped(rarestName);
     return name;
   }
 
@@ -49,26 +49,26 @@ export class LabelValues {
     }
     let inheritedCount = 0;
     if (this.counts.size >= this.maxNames * CANDIDATES_PER_NAME) {
-      const rarest = this.rarestOf(this.counts.keys(), (candidate) => !this.shownNames.has(candidate));
-      if (rarest !== null) {
-        inheritedCount = this.counts.get(rarest) ?? 0;
-        this.counts.delete(rarest);
+      const rarestName = this.rarestOf(this.counts.keys(), (candidate) => !this.shownNames.has(candidate));
+      if (rarestName !== null) {
+        inheritedCount = this.counts.get(rarestName) ?? 0;
+        this.counts.delete(rarestName);
       }
     }
     this.counts.set(name, inheritedCount + 1);
     return inheritedCount + 1;
   }
 
-  private rarestOf(names: Iterable<string>, fits: (name: string) => boolean = () => true): string | null {
-    let rarest: string | null = null;
-    let min = Number.POSITIVE_INFINITY;
+  private rarestOf(names: Iterable<string>, isEligible: (name: string) => boolean = () => true): string | null {
+    let rarestName: string | null = null;
+    let minCount = Number.POSITIVE_INFINITY;
     for (const name of names) {
       const count = this.counts.get(name) ?? 0;
-      if (count >= min || !fits(name)) continue;
-      rarest = name;
-      min = count;
+      if (count >= minCount || !isEligible(name)) continue;
+      rarestName = name;
+      minCount = count;
     }
-    return rarest;
+    return rarestName;
   }
 }
 

@@ -14,7 +14,7 @@ const UNKNOWN_ROUTE = 'unknown';
 const WORKFLOW_COUNTERS = ['everstep_runs_started_total', 'everstep_runs_ended_total'] as const;
 
 /** Returns the class of a status, or the cause of a failure. */
-const outcomeOf = (outcome: number | string): string =>
+const outcomeLabel = (outcome: number | string): string =>
   typeof outcome === 'number' ? `${Math.floor(outcome / 100)}xx` : outcome;
 
 export class Metrics implements Observer {
@@ -71,7 +71,7 @@ export class Metrics implements Observer {
 
   delivered({ kind, url, durationMs, outcome }: ObservedDelivery): void {
     const transport = isWorkerUrl(url) ? 'connection' : 'http';
-    this.registry.count('everstep_deliveries_total', { kind, transport, outcome: outcomeOf(outcome) });
+    this.registry.count('everstep_deliveries_total', { kind, transport, outcome: outcomeLabel(outcome) });
     this.registry.observe('everstep_delivery_duration_seconds', { kind, transport }, durationMs / SECOND_MS);
   }
 

@@ -31,7 +31,7 @@ export class MetricRegistry {
   private readonly counters = new Map<string, Counter>();
   private readonly gauges = new Map<string, Gauge>();
   private readonly histograms = new Map<string, Histogram>();
-  private exposing: Promise<unknown> = Promise.resolve();
+  private lastExposition: Promise<unknown> = Promise.resolve();
 
   constructor() {
     const registers = [this.registry];
@@ -74,12 +74,12 @@ export class MetricRegistry {
 
   /** Returns all time series. Calls run one at a time, because the registry has a single format. */
   expose(format: Format): Promise<Exposition> {
-    const exposition = this.exposing.then(async () => {
+    const exposition = this.lastExposition.then(async () => {
       this.restoreNames();
       this.registry.setContentType(FORMATS[format] as OpenMetricsContentType);
       return { contentType: FORMATS[format], text: await this.registry.metrics() };
     });
-    this.exposing = exposition.catch(() => {});
+    this.lastExposition = exposition.catch(() => {});
     return exposition;
   }
 

@@ -41,21 +41,21 @@ const earliest = (a: number | null, b: number | null): number | null => (a === n
 
 /** Sums the counts by name: the names with the most deliveries, and all others as `other`. */
 function sumsOf(gates: readonly GateCounts[], maxNames: number): ReadonlyMap<string, Sum> {
-  const byName = new Map<string, Sum>();
+  const sumsByName = new Map<string, Sum>();
   const add = (name: string, { waiting, inFlight, oldestSince }: Sum) => {
-    const sum = byName.get(name) ?? { waiting: 0, inFlight: 0, oldestSince: null };
-    byName.set(name, {
+    const sum = sumsByName.get(name) ?? { waiting: 0, inFlight: 0, oldestSince: null };
+    sumsByName.set(name, {
       waiting: sum.waiting + waiting,
       inFlight: sum.inFlight + inFlight,
       oldestSince: earliest(sum.oldestSince, oldestSince),
     });
   };
   for (const gate of gates) add(gate.name, gate);
-  if (byName.size <= maxNames) return byName;
-  const rankedSums = [...byName].sort(([, a], [, b]) => b.waiting + b.inFlight - (a.waiting + a.inFlight));
-  byName.clear();
+  if (sumsByName.size <= maxNames) return sumsByName;
+  const rankedSums = [...sumsByName].sort(([, a], [, b]) => b.waiting + b.inFlight - (a.waiting + a.inFlight));
+  sumsByName.clear();
   for (const [index, [name, sum]] of rankedSums.entries()) add(index < maxNames ? name : OTHER, sum);
-  return byName;
+  return sumsByName;
 }
 
 export class ServiceGauges {
@@ -114,18 +114,18 @@ export class ServiceGauges {
 
   private readWorkers(): void {
     const { registry } = this;
-    const byApp = new Map<string, { connections: number; slots: number; inFlight: number }>();
+    const sumsByApp = new Map<string, { connections: number; slots: number; inFlight: number }>();
     for (const { app, slots, inFlight } of this.sources.workers()) {
       const label = this.apps.valueOf(app);
-      const sum = byApp.get(label) ?? { connections: 0, slots: 0, inFlight: 0 };
+      const sum = sumsByApp.get(label) ?? { connections: 0, slots: 0, inFlight: 0 };
       sum.connections += 1;
       sum.slots += slots;
       sum.inFlight += inFlight;
-      byApp.set(label, sum);
+      sumsByApp.set(label, sum);
     }
     for (const name of ['everstep_workers_connected', 'everstep_worker_places', 'everstep_worker_requests_in_flight'] as const)
       registry.reset(name);
-    for (const [app, { connections, slots, inFlight }] of byApp) {
+    for (const [app, { connections, slots, inFlight }] of sumsByApp) {
       registry.set('everstep_workers_connected', { app }, connections);
       registry.set('everstep_worker_places', { app }, slots);
       registry.set('everstep_worker_requests_in_flight', { app }, inFlight);

@@ -1,4 +1,4 @@
-/** The workflow service on one store: an object with the services that act on runs, and the background work. */
+/** The workflow service on one store: the services that act on runs, and the background work. */
 
 import { newId } from '../engine/ids.js';
 import { NO_SLICES } from '../fairness/work-slices.js';
@@ -30,7 +30,7 @@ export interface Runtime extends WorkflowService {
   /** Continues all pending work. Rejects if the store cannot be read; it can then be called again. */
   start(): Promise<void>;
   stop(options: { readonly graceMs: number }): Promise<void>;
-  /** Resolves when nothing is in progress that continues without time passing. */
+  /** Resolves when no work is in progress, except work that waits for time to pass. */
   idle(): Promise<void>;
 }
 
@@ -57,23 +57,23 @@ export function createRuntime(options: RunDriverOptions): Runtime {
   });
   const upkeep = createUpkeep(options, (instanceId) => driver.stopInstance(instanceId));
   const baseServices = createServices(options, driver, upkeep);
-  const { rounds, ...alertServices } = createAlerts(options, driver, alertSettings, baseServices.flowControl);
+  const { alertRounds, ...alertServices } = createAlerts(options, driver, alertSettings, baseServices.flowControl);
   const services = { ...baseServices, ...alertServices };
   const { schedules, repairs } = services;
   const refreshAlerts = (): void =>
     void alertSettings.refresh().then(
-      () => rounds.runSoon(),
+      () => alertRounds.runSoon(),
       (error: unknown) => options.log.warn({ error: String(error) }, 'could not read alert settings, retrying within 10 s'),
     );
   driver.writes.onOpen(() => {
     schedules.runDue();
     repairs.scheduleRound();
-    rounds.runSoon();
+    alertRounds.runSoon();
   });
-  driver.onDeadLetter = () => rounds.runSoon();
+  driver.onDeadLetter = () => alertRounds.runSoon();
   driver.ends.onEnd = () => repairs.runEnded();
   const { removal, retention, groups } = upkeep;
-  const backgroundWork = [schedules, retention, removal, groups, repairs, rounds];
+  const backgroundWork = [schedules, retention, removal, groups, repairs, alertRounds];
   return {
     ...services,
     async start() {
@@ -84,7 +84,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
       await retention.start();
       groups.start();
       repairs.start();
-      rounds.start();
+      alertRounds.start();
     },
     async stop({ graceMs }) {
       await Promise.all(backgroundWork.map((service) => service.stop()));
@@ -122,7 +122,7 @@ function createAlerts(
   });
   const exclusivity = cluster ? { tryExclusively: (work: () => Promise<void>) => cluster.tryExclusively('alerts', work) } : {};
   const conditions = new ConditionReader({ store, flowControl, workers, budgetOf });
-  const rounds = new AlertRounds({
+  const alertRounds = new AlertRounds({
     store,
     settings,
     notices,
@@ -134,10 +134,11 @@ function createAlerts(
     reportChange,
     ...exclusivity,
   });
-  return { rounds, alerts: new Alerts({ store: store.alerts, settings, rounds, notices, context }) };
+  const alerts = new Alerts({ store: store.alerts, settings, rounds: alertRounds, notices, context });
+  return { alertRounds, alerts };
 }
 
-/** Creates the services on one driver. */
+/** Creates the services that use the driver. */
 function createServices(options: RunDriverOptions, driver: RunDriver, { removal }: Upkeep) {
   const { store, clock, log, limits = NO_LIMITS, cluster = null, slices = NO_SLICES, observer = NO_OBSERVER } = options;
   const { dispatcher, gates, events, callbacks, decisions, writes, live } = driver;

@@ -94,7 +94,7 @@ export class HttpMessageSender implements MessageSender {
     const sent = sentRequest(target.url, request, outcome, startedAt, this.options.now(), true);
     const result = await this.messageOutcomeOf(outcome, message);
     if (result.kind === 'failure') return addSentRequest(result, sent);
-    return { ...result, sent, ...(key !== null && refusesSignature(outcome) ? { expectsSigningKeys: true } : {}) };
+    return { ...result, sent, ...(key !== null && rejectsSignature(outcome) ? { expectsSigningKeys: true } : {}) };
   }
 
   private messageKeyOf({ instanceId, signed }: Message, { origin }: Target): string | null {
@@ -131,7 +131,7 @@ export class HttpMessageSender implements MessageSender {
 }
 
 /** Returns whether the response looks like a rejected signature, from a message receiver or a workflow endpoint. */
-function refusesSignature(outcome: DestinationOutcome): boolean {
+function rejectsSignature(outcome: DestinationOutcome): boolean {
   if (outcome.kind === 'failure') return false;
   const { status, headers } = outcome.response;
   return status === 401 || status === 403 || (status === 500 && isWorkflowResponse(headers));
@@ -139,8 +139,8 @@ function refusesSignature(outcome: DestinationOutcome): boolean {
 
 function acceptedResponse({ status, headers, body }: HttpResponse, { dialect }: Message): MessageOutcome {
   const { spell, noFailureFunctionHeader } = DIALECTS[dialect];
-  const unwanted = noFailureFunctionHeader !== null && headerOf(headers, spell(noFailureFunctionHeader)) === 'true';
-  return { kind: 'answered', status, headers: valuesOf(headers), body, ...(unwanted ? { unwanted } : {}) };
+  const isUnwanted = noFailureFunctionHeader !== null && headerOf(headers, spell(noFailureFunctionHeader)) === 'true';
+  return { kind: 'answered', status, headers: valuesOf(headers), body, ...(isUnwanted ? { unwanted: true } : {}) };
 }
 
 async function decodedOutcome(response: HttpResponse, message: Message): Promise<MessageOutcome> {

@@ -66,7 +66,7 @@ export class HttpStepCaller implements StepCaller {
     return this.destinations.close();
   }
 
-  /** Runs work on this many bytes, in a slice if there are many. The slice lasts until `end`, which includes the commit. */
+  /** Runs work on this many bytes, in a slice if there are many. The slice lasts until `end` settles, which is after the commit. */
   private inSlice<Result>(instanceId: string, bytes: number, work: () => Result, end?: Promise<void>): Result | Promise<Result> {
     const { slices } = this.options;
     if (!slices || bytes < LONG_BYTES) return work();

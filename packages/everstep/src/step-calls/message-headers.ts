@@ -60,7 +60,7 @@ export function messageHeaders(input: MessageHeadersInput): MessageHeaders {
       sentHeaders.set(key, [name, value]);
   }
   if (!sentHeaders.has('user-agent')) sentHeaders.set('user-agent', ['user-agent', input.userAgent]);
-  // An encoded response must be decoded here, so it is only requested by messages that ask for it.
+  // An encoded response must be decoded here, so only messages with an `accept-encoding` header request one.
   if (!sentHeaders.has('accept-encoding')) sentHeaders.set('accept-encoding', ['accept-encoding', 'identity']);
   if (!sentHeaders.has('traceparent') && !sentHeaders.has('tracestate'))
     for (const [name, value] of Object.entries(input.trace ?? {})) sentHeaders.set(name, [name, value]);

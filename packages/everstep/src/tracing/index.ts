@@ -22,7 +22,7 @@ export interface TracingOptions extends Pick<SpanExporterOptions, 'clock' | 'log
   readonly observer: Observer;
 }
 
-/** Creates the traces of this process. If `settings` is null, there are no spans, and the given observer is returned. */
+/** Creates the traces of this process. If `settings` is null, there are no spans, and `observer` is returned unchanged. */
 export function createTracing(settings: TracingSettings | null, { clock, log, now, observer }: TracingOptions): Tracing {
   if (!settings) return { traces: NO_TRACES, observer, close: async () => {} };
   const traces = new RunTraces(createSampler(settings.sampler, settings.ratio));

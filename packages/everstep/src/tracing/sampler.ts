@@ -4,9 +4,9 @@ import type { SamplerName } from '../config/telemetry/tracing-settings.js';
 /** Returns whether a trace is exported. `isParentSampled` is the decision of the caller; null if the trace starts here. */
 export type Sampler = (traceId: string, isParentSampled: boolean | null) => boolean;
 
-/** Digits of the trace id that count: 48 bits, which a number represents exactly. */
-const DIGITS = 12;
-const VALUES = 16 ** DIGITS;
+/** Number of digits of the trace id that are compared: 48 bits, which a number represents exactly. */
+const COMPARED_DIGITS = 12;
+const VALUE_COUNT = 16 ** COMPARED_DIGITS;
 
 type RootSampler = (traceId: string) => boolean;
 
@@ -14,7 +14,7 @@ type RootSampler = (traceId: string) => boolean;
 const byRatio =
   (ratio: number): RootSampler =>
   (traceId) =>
-    Number.parseInt(traceId.slice(-DIGITS), 16) >= (1 - ratio) * VALUES;
+    Number.parseInt(traceId.slice(-COMPARED_DIGITS), 16) >= (1 - ratio) * VALUE_COUNT;
 
 const rootSamplerOf = (name: SamplerName, ratio: number): RootSampler => {
   if (name.endsWith('always_on')) return () => true;
@@ -23,6 +23,6 @@ const rootSamplerOf = (name: SamplerName, ratio: number): RootSampler => {
 
 /** Returns the sampler with this name. `ratio` is from 0 to 1. */
 export function createSampler(name: SamplerName, ratio: number): Sampler {
-  const root = rootSamplerOf(name, ratio);
-  return name.startsWith('parentbased_') ? (traceId, isParentSampled) => isParentSampled ?? root(traceId) : root;
+  const rootSampler = rootSamplerOf(name, ratio);
+  return name.startsWith('parentbased_') ? (traceId, isParentSampled) => isParentSampled ?? rootSampler(traceId) : rootSampler;
 }

@@ -1,6 +1,6 @@
 /**
- * Exports spans in batches. Work never waits for it: the queue is limited, and one request is in flight at a time. Spans that
- * do not fit or cannot be exported in time are dropped and counted.
+ * Exports spans in batches. Work never waits for an export: the queue is limited, and one request is in flight at a time. Spans
+ * that do not fit or cannot be exported in time are dropped and counted.
  */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
@@ -17,7 +17,7 @@ const compress = promisify(gzip);
 
 /** Statuses after which the same request can succeed when it is repeated. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
-const FIRST_DELAY_MS = 1_000;
+const FIRST_RETRY_DELAY_MS = 1_000;
 const SECOND_MS = 1_000;
 const MAX_RESPONSE_BYTES = 64 * 1024;
 /** Maximum time for which the end of the process waits for the last export. */
@@ -25,7 +25,7 @@ const CLOSE_MS = 3_000;
 
 export interface SpanExporterOptions {
   readonly settings: TracingSettings;
-  /** A clock that tests can move. It must continue while a simulated clock stands still. */
+  /** A clock that tests can move. It must continue while a simulated clock is paused. */
   readonly clock: Clock;
   readonly log: Log;
   /** Called with the number of spans that were exported, failed or dropped. */
@@ -33,7 +33,7 @@ export interface SpanExporterOptions {
 }
 
 type ExportResponse =
-  | { readonly kind: 'accepted'; readonly rejected: number }
+  | { readonly kind: 'accepted'; readonly rejectedCount: number }
   | { readonly kind: 'failed'; readonly reason: string; readonly retryAfterMs: number | null };
 
 /** Returns how many spans the receiver has rejected. */
@@ -54,7 +54,7 @@ export class SpanExporter implements SpanSink {
   private queue: Span[] = [];
   private cancelTimer: (() => void) | null = null;
   private exporting: Promise<void> | null = null;
-  private readonly closing = new AbortController();
+  private readonly closeController = new AbortController();
 
   constructor(options: SpanExporterOptions) {
     this.options = options;
@@ -63,7 +63,7 @@ export class SpanExporter implements SpanSink {
 
   add(span: Span): void {
     const { settings, onResult } = this.options;
-    if (this.queue.length >= settings.maxQueuedSpans || this.closing.signal.aborted) {
+    if (this.queue.length >= settings.maxQueuedSpans || this.closeController.signal.aborted) {
       onResult('dropped', 1);
       return;
     }
@@ -77,10 +77,11 @@ export class SpanExporter implements SpanSink {
     const { clock } = this.options;
     this.cancelTimer?.();
     this.cancelTimer = null;
-    const cancel = clock.setTimer(clock.now() + CLOSE_MS, () => this.closing.abort());
-    while (this.exporting || (this.queue.length > 0 && !this.closing.signal.aborted)) await (this.exporting ?? this.exportNow());
+    const cancel = clock.setTimer(clock.now() + CLOSE_MS, () => this.closeController.abort());
+    while (this.exporting || (this.queue.length > 0 && !this.closeController.signal.aborted))
+      await (this.exporting ?? this.exportNow());
     cancel();
-    this.closing.abort();
+    this.closeController.abort();
     if (this.queue.length > 0) this.options.onResult('dropped', this.queue.length);
     await this.agent.destroy();
   }
@@ -106,7 +107,7 @@ export class SpanExporter implements SpanSink {
     const batch = this.queue.splice(0, maxBatchSpans);
     this.exporting = this.exportBatch(batch).then(() => {
       this.exporting = null;
-      if (this.queue.length > 0 && !this.closing.signal.aborted)
+      if (this.queue.length > 0 && !this.closeController.signal.aborted)
         this.exportSoon(this.queue.length >= maxBatchSpans ? 0 : delayMs);
     });
     return this.exporting;
@@ -116,16 +117,16 @@ export class SpanExporter implements SpanSink {
     const { settings, clock, onResult } = this.options;
     const deadline = clock.now() + settings.timeoutMs;
     const body = await this.encode(batch);
-    for (let delayMs = FIRST_DELAY_MS; ; delayMs *= 2) {
+    for (let delayMs = FIRST_RETRY_DELAY_MS; ; delayMs *= 2) {
       const response = await this.send(body, Math.max(1, deadline - clock.now()));
       if (response.kind === 'accepted') {
-        const rejected = Math.min(batch.length, response.rejected);
-        onResult('exported', batch.length - rejected);
-        if (rejected > 0) onResult('failed', rejected);
+        const rejectedCount = Math.min(batch.length, response.rejectedCount);
+        onResult('exported', batch.length - rejectedCount);
+        if (rejectedCount > 0) onResult('failed', rejectedCount);
         return;
       }
       const waitMs = response.retryAfterMs === null ? null : Math.max(delayMs, response.retryAfterMs);
-      if (waitMs === null || clock.now() + waitMs >= deadline || this.closing.signal.aborted) {
+      if (waitMs === null || clock.now() + waitMs >= deadline || this.closeController.signal.aborted) {
         onResult('failed', batch.length);
         this.failureLog.warn({ url: settings.url, spans: batch.length, reason: response.reason });
         return;
@@ -136,7 +137,7 @@ export class SpanExporter implements SpanSink {
 
   private pause(ms: number): Promise<void> {
     const { clock } = this.options;
-    const { signal } = this.closing;
+    const { signal } = this.closeController;
     return new Promise((resolve) => {
       const end = () => {
         cancel();
@@ -160,7 +161,7 @@ export class SpanExporter implements SpanSink {
       const response = await request(url, {
         method: 'POST',
         dispatcher: this.agent,
-        signal: AbortSignal.any([this.closing.signal, AbortSignal.timeout(timeoutMs)]),
+        signal: AbortSignal.any([this.closeController.signal, AbortSignal.timeout(timeoutMs)]),
         headers: {
           'content-type': 'application/json',
           ...(isCompressed ? { 'content-encoding': 'gzip' } : {}),
@@ -171,17 +172,17 @@ export class SpanExporter implements SpanSink {
       const { statusCode: status } = response;
       if (status >= 200 && status < 300) {
         const length = Number(response.headers['content-length'] ?? MAX_RESPONSE_BYTES + 1);
-        if (length <= MAX_RESPONSE_BYTES) return { kind: 'accepted', rejected: rejectedCountIn(await response.body.text()) };
+        if (length <= MAX_RESPONSE_BYTES) return { kind: 'accepted', rejectedCount: rejectedCountIn(await response.body.text()) };
         await response.body.dump({ limit: MAX_RESPONSE_BYTES });
-        return { kind: 'accepted', rejected: 0 };
+        return { kind: 'accepted', rejectedCount: 0 };
       }
       await response.body.dump({ limit: MAX_RESPONSE_BYTES });
       const requestedDelayMs = Number(response.headers['retry-after'] ?? 0) * SECOND_MS;
       const retryAfterMs = RETRYABLE_STATUSES.has(status) ? (Number.isFinite(requestedDelayMs) ? requestedDelayMs : 0) : null;
       return { kind: 'failed', reason: `status ${status}`, retryAfterMs };
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : 'no response';
-      return { kind: 'failed', reason: code, retryAfterMs: 0 };
+      const reason = error instanceof Error && 'code' in error ? String(error.code) : 'no response';
+      return { kind: 'failed', reason, retryAfterMs: 0 };
     }
   }
 }

@@ -134,7 +134,7 @@ class SpanObserver implements SpanPoints {
     });
   }
 
-  private handleWrite(write: StoreWrite, unit: readonly StoreWrite[], runOf: (runKey: string) => Run | null): void {
+  private handleWrite(write: StoreWrite, unitWrites: readonly StoreWrite[], runOf: (runKey: string) => Run | null): void {
     switch (write.kind) {
       case 'create-run':
         this.addTriggerSpan(write.run);
@@ -147,7 +147,7 @@ class SpanObserver implements SpanPoints {
       }
       case 'end-run': {
         const run = runOf(write.runKey);
-        if (run) this.addRunSpans(run, write.outcome.status, write.completedAt, unit);
+        if (run) this.addRunSpans(run, write.outcome.status, write.completedAt, unitWrites);
       }
     }
   }
@@ -177,10 +177,10 @@ class SpanObserver implements SpanPoints {
     });
   }
 
-  private addRunSpans(run: Run, state: Run['status'], endMs: number, unit: readonly StoreWrite[]): void {
+  private addRunSpans(run: Run, state: Run['status'], endMs: number, unitWrites: readonly StoreWrite[]): void {
     const position = this.traces.positionOf(run);
     if (!position.isSampled) return;
-    const failedWrite = unit.find(
+    const failedWrite = unitWrites.find(
       (write) => write.kind === 'record-attempt' && write.runKey === run.key && write.attempt.retryAt === null,
     );
     const attempt = failedWrite?.kind === 'record-attempt' ? failedWrite.attempt : null;

@@ -1,4 +1,4 @@
-/** Chooses the node that delivers to its workers. */
+/** Chooses the node whose workers execute a run. */
 import type { NodePool } from '../ports/node-workers.js';
 
 const FNV_OFFSET = 0x811c9dc5;
@@ -16,14 +16,14 @@ function hashOf(text: string): number {
  * its runs stay with it when other nodes join or leave (rendezvous hashing).
  */
 export function chooseNode(pools: readonly Pick<NodePool, 'nodeId' | 'slots'>[], runKey: string): string | null {
-  let best: string | null = null;
+  let bestNodeId: string | null = null;
   let bestScore = Number.NEGATIVE_INFINITY;
   for (const { nodeId, slots } of pools) {
     const fraction = (hashOf(`${runKey} ${nodeId}`) + 0.5) / RANGE;
     const score = -Math.max(1, slots) / Math.log(fraction);
     if (score <= bestScore) continue;
-    best = nodeId;
+    bestNodeId = nodeId;
     bestScore = score;
   }
-  return best;
+  return bestNodeId;
 }

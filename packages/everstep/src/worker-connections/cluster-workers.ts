@@ -59,7 +59,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   private readonly publishedPools = new Map<string, PublishedPoolState>();
   private publishedNodeId = '';
   /** Pools that may have changed since they were published. */
-  private readonly dirty = new Map<string, PoolName>();
+  private readonly dirtyPools = new Map<string, PoolName>();
   private publishing: Promise<void> | null = null;
   private reading: Promise<void> | null = null;
   private mustReadAgain = false;
@@ -72,7 +72,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   constructor(options: ClusterWorkersOptions) {
     this.options = options;
     options.local.onChange((change) => {
-      this.dirty.set(poolName(change.instanceId, change.app), change);
+      this.dirtyPools.set(poolName(change.instanceId, change.app), change);
       this.publishSoon();
       this.notify(change);
     });
@@ -111,7 +111,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   missingSince(instanceId: string, url: string): number | null {
     const localSince = this.options.local.missingSince(instanceId, url);
     const workerUrl = parseWorkerUrl(url);
-    if (localSince === null || !workerUrl || this.candidates(instanceId, workerUrl).length > 0) return null;
+    if (localSince === null || !workerUrl || this.poolsServing(instanceId, workerUrl).length > 0) return null;
     return Math.max(localSince, this.endedAt.get(poolName(instanceId, workerUrl.app)) ?? 0);
   }
 
@@ -131,11 +131,11 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
 
   nodeFor(instanceId: string, url: string, runKey: string): string | null {
     const workerUrl = parseWorkerUrl(url);
-    return workerUrl && chooseNode(this.candidates(instanceId, workerUrl), runKey);
+    return workerUrl && chooseNode(this.poolsServing(instanceId, workerUrl), runKey);
   }
 
   /**
-   * Returns the connections of an instance. The connections to other nodes are those that were last published, a few seconds
+   * Returns the connections of an instance. Those of other nodes are in the state that was published last, up to a few seconds
    * ago.
    */
   async connectionsOf(instanceId: string): Promise<readonly WorkerStatus[]> {
@@ -153,7 +153,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     return this.reading;
   }
 
-  private candidates(
+  private poolsServing(
     instanceId: string,
     { app, workflow }: { readonly app: string; readonly workflow: string },
   ): readonly NodePool[] {
@@ -195,29 +195,29 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
       ({ nodeId, workersVersion }) => this.otherNodes.get(nodeId)?.workersVersion !== workersVersion,
     );
     const pools = changedMembers.length === 0 ? [] : await board.poolsOf(changedMembers.map(({ nodeId }) => nodeId));
-    const next = new Map<string, OtherNode>();
+    const nextNodes = new Map<string, OtherNode>();
     for (const { nodeId, workersVersion } of otherMembers) {
       const previous = this.otherNodes.get(nodeId);
       const isSame = previous?.workersVersion === workersVersion;
-      next.set(nodeId, isSame ? previous : { workersVersion, pools: pools.filter((pool) => pool.nodeId === nodeId) });
+      nextNodes.set(nodeId, isSame ? previous : { workersVersion, pools: pools.filter((pool) => pool.nodeId === nodeId) });
     }
-    this.apply(next);
+    this.apply(nextNodes);
     const previousNodes = JSON.stringify(this.connectionNodes);
     this.members = members;
     if (JSON.stringify(this.connectionNodes) !== previousNodes) for (const listener of this.nodeListeners) listener();
   }
 
-  private apply(next: ReadonlyMap<string, OtherNode>): void {
+  private apply(nextNodes: ReadonlyMap<string, OtherNode>): void {
     const changedPools = new Map<string, PoolName>();
     const addPools = (node: OtherNode): void => {
       for (const pool of node.pools) changedPools.set(poolName(pool.instanceId, pool.app), pool);
     };
-    for (const [nodeId, node] of this.otherNodes) if (next.get(nodeId) !== node) addPools(node);
-    for (const [nodeId, node] of next) if (this.otherNodes.get(nodeId) !== node) addPools(node);
-    this.otherNodes = new Map(next);
+    for (const [nodeId, node] of this.otherNodes) if (nextNodes.get(nodeId) !== node) addPools(node);
+    for (const [nodeId, node] of nextNodes) if (this.otherNodes.get(nodeId) !== node) addPools(node);
+    this.otherNodes = new Map(nextNodes);
     if (changedPools.size === 0) return;
     const remotePools = new Map<string, NodePool[]>();
-    for (const { pools } of next.values())
+    for (const { pools } of nextNodes.values())
       for (const pool of pools) {
         const name = poolName(pool.instanceId, pool.app);
         const poolsOfName = remotePools.get(name);
@@ -227,12 +227,12 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     const previousPools = this.remotePools;
     this.remotePools = remotePools;
     for (const [name, change] of changedPools) {
-      if (previousPools.has(name) && !remotePools.has(name)) this.noteEnd(name);
+      if (previousPools.has(name) && !remotePools.has(name)) this.recordEnd(name);
       this.notify(change);
     }
   }
 
-  private noteEnd(name: string): void {
+  private recordEnd(name: string): void {
     this.endedAt.delete(name);
     this.endedAt.set(name, this.options.clock.now());
     const [oldest] = this.endedAt.keys();
@@ -248,7 +248,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
       this.cancelPublish = null;
       this.publishing = this.publish().finally(() => {
         this.publishing = null;
-        if (this.dirty.size > 0) this.publishSoon();
+        if (this.dirtyPools.size > 0) this.publishSoon();
       });
     });
   }
@@ -264,19 +264,20 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     const isStatusDue = clock.now() >= this.nextStatusAt;
     if (isStatusDue) this.nextStatusAt = clock.now() + STATUS_EVERY_MS;
     this.nextPublishAt = clock.now() + PUBLISH_EVERY_MS;
-    if (isNewNode || isStatusDue) for (const pool of local.poolNames) this.dirty.set(poolName(pool.instanceId, pool.app), pool);
-    const pending = [...this.dirty];
-    this.dirty.clear();
-    const put: PublishedPool[] = [];
-    const removed: PoolName[] = [];
+    if (isNewNode || isStatusDue)
+      for (const pool of local.poolNames) this.dirtyPools.set(poolName(pool.instanceId, pool.app), pool);
+    const poolsToCheck = [...this.dirtyPools];
+    this.dirtyPools.clear();
+    const changedPools: PublishedPool[] = [];
+    const removedPools: PoolName[] = [];
     let isVisible = false;
     const newStates = new Map<string, PublishedPoolState | null>();
-    for (const [name, { instanceId, app }] of pending) {
+    for (const [name, { instanceId, app }] of poolsToCheck) {
       const pool = this.poolToPublish({ instanceId, app });
       const previous = this.publishedPools.get(name);
       if (!pool) {
         if (!previous) continue;
-        removed.push({ instanceId, app });
+        removedPools.push({ instanceId, app });
         newStates.set(name, null);
         isVisible = true;
         continue;
@@ -290,12 +291,12 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
       };
       if (previous?.visibleJson === newState.visibleJson && previous.connectionsJson === newState.connectionsJson) continue;
       isVisible ||= previous?.visibleJson !== newState.visibleJson;
-      put.push(pool);
+      changedPools.push(pool);
       newStates.set(name, newState);
     }
     if (newStates.size === 0) return;
     try {
-      await board.publishPools({ put, removed, isVisible });
+      await board.publishPools({ put: changedPools, removed: removedPools, isVisible });
       for (const [name, state] of newStates) {
         if (state) this.publishedPools.set(name, state);
         else this.publishedPools.delete(name);
@@ -303,7 +304,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
       if (isVisible) board.notify({ kind: 'workers' });
     } catch (error) {
       log.warn({ error: String(error) }, 'could not publish the workers of this node, retrying in 1 s');
-      for (const [name, pool] of pending) this.dirty.set(name, pool);
+      for (const [name, pool] of poolsToCheck) this.dirtyPools.set(name, pool);
       this.nextPublishAt = clock.now() + RETRY_MS;
     }
   }

@@ -1,4 +1,4 @@
-/** Finds workers that do not read what is sent to them. */
+/** Detects workers that do not read what is sent to them. */
 import { LIMITS } from '../config/limits.js';
 
 const SECOND_MS = 1_000;
@@ -10,7 +10,7 @@ export class ReadingRate {
   /** Time when the worker last read something, or had read everything, Unix ms. */
   private lastReadAt: number;
 
-  /** Creates the check. The worker may read nothing for `graceMs`, in addition to the time for the unsent bytes. */
+  /** The worker may read nothing for `graceMs`, in addition to the time that the unsent bytes allow. */
   constructor(now: number, graceMs: number) {
     this.lastReadAt = now;
     this.graceMs = graceMs;

@@ -1,6 +1,6 @@
 /**
- * Limits the frames that a worker sends without a request of the server. All other frames are limited by the number of requests
- * that it gets.
+ * Limits the frames that a worker sends without a request from the server. All other frames are limited by the number of
+ * requests that the worker gets.
  */
 import { LIMITS } from '../config/limits.js';
 

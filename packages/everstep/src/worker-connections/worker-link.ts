@@ -19,7 +19,7 @@ export interface FrameSocket {
   close(code: number, reason: string): void;
   /** Returns the number of bytes that are not sent yet. If absent, there are none. */
   unsentBytes?(): number;
-  /** Returns whether the server has stopped reading from the worker for a while. If absent, it never does. */
+  /** Returns whether the server has paused reading from the worker. If absent, reading is never paused. */
   isPaused?(): boolean;
 }
 
@@ -145,7 +145,7 @@ export class WorkerLink {
     this.lastReceivedAt = this.connectedAt;
     this.lastSentAt = this.connectedAt;
     this.readingRate = new ReadingRate(this.connectedAt, MISSED_HEARTBEATS * options.heartbeatMs);
-    this.cancelHeartbeat = this.nextHeartbeat();
+    this.cancelHeartbeat = this.scheduleHeartbeat();
   }
 
   get inFlight(): number {
@@ -279,9 +279,9 @@ export class WorkerLink {
       case 'too-long':
         return this.finish(frame.id, { kind: 'too-long', bytes: frame.bytes }, recordedPromises);
       case 'received': {
-        const before = this.startedThrough;
-        this.startedThrough = Math.max(before, Math.min(frame.through, this.lastId));
-        return this.startedThrough > before;
+        const previousId = this.startedThrough;
+        this.startedThrough = Math.max(previousId, Math.min(frame.through, this.lastId));
+        return this.startedThrough > previousId;
       }
       case 'drain':
         if (this.isWorkerDraining) return false;
@@ -316,8 +316,8 @@ export class WorkerLink {
   }
 
   /**
-   * Closes the connection if the worker does not read the requests that were sent before the last request was given up. They
-   * use memory without a slot.
+   * Closes the connection if the worker does not read the requests that were sent before the last request was given up. Such
+   * requests use memory, but no slot.
    */
   private closeIfUnread(): void {
     if (this.isClosed || this.cancelUnreadTimer || !this.isCongested) return;
@@ -394,7 +394,7 @@ export class WorkerLink {
     });
   }
 
-  private nextHeartbeat(): () => void {
+  private scheduleHeartbeat(): () => void {
     const { clock, heartbeatMs } = this.options;
     return clock.setTimer(clock.now() + heartbeatMs, () => {
       const now = clock.now();
@@ -413,7 +413,7 @@ export class WorkerLink {
         this.pendingPings++;
         this.sendFrame({ kind: 'ping' });
       }
-      this.cancelHeartbeat = this.nextHeartbeat();
+      this.cancelHeartbeat = this.scheduleHeartbeat();
     });
   }
 }

@@ -140,19 +140,19 @@ export class WorkerPools implements WorkerPresence {
     const holder = pool.links.get(pool.holders.get(runKey) ?? '');
     if (holder && holder.freeSlots > 0 && holder.serves(workflow)) return holder;
     let isServed = false;
-    let best: WorkerLink | null = null;
+    let leastLoadedLink: WorkerLink | null = null;
     for (const link of pool.links.values()) {
       if (!link.isOpen || !link.serves(workflow)) continue;
       isServed = true;
-      if (link.freeSlots > 0 && (best === null || link.inFlight < best.inFlight)) best = link;
+      if (link.freeSlots > 0 && (leastLoadedLink === null || link.inFlight < leastLoadedLink.inFlight)) leastLoadedLink = link;
     }
-    return best ?? (isServed ? 'busy' : null);
+    return leastLoadedLink ?? (isServed ? 'busy' : null);
   }
 
   /**
    * Calls `start` once, as soon as a connection is free for a request for which `pick` returned 'busy', in order of the
-   * calls. `start` must send the request immediately. It gets null if no connection serves the workflow any longer, or if the
-   * signal aborts.
+   * calls. `start` must send the request immediately. It is called with null if no connection serves the workflow any longer, or
+   * if the signal aborts.
    */
   waitForFree(target: WorkerTarget, signal: AbortSignal, start: (link: WorkerLink | null) => void): void {
     const pool = this.pools.get(poolName(target.instanceId, target.app));
@@ -173,12 +173,12 @@ export class WorkerPools implements WorkerPresence {
     signal.addEventListener('abort', onAborted);
   }
 
-  /** Called when the connection has replied to a request of the run. `holds` is true if it keeps the run in memory. */
-  recordReply(link: WorkerLink, runKey: string, holds: boolean): void {
+  /** Called when the connection has replied to a request of the run. `holdsRun` is true if the worker keeps the run in memory. */
+  recordReply(link: WorkerLink, runKey: string, holdsRun: boolean): void {
     const holders = this.poolByLink.get(link)?.holders;
     if (!holders) return;
     holders.delete(runKey);
-    if (!holds) return;
+    if (!holdsRun) return;
     holders.set(runKey, link.connectionId);
     const [oldest] = holders.keys();
     if (oldest !== undefined && holders.size > MAX_HELD_RUNS) holders.delete(oldest);

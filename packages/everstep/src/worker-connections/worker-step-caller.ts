@@ -95,8 +95,8 @@ export interface WorkerCallerOptions {
 export class WorkerStepCaller implements StepCaller, MessageSender {
   private readonly options: WorkerCallerOptions;
   /**
-   * Number of times that each request was lost before a worker started it. While no worker is connected, requests wait
-   * elsewhere.
+   * Number of times that each request was lost before a worker started it. While no worker is connected, requests wait at the
+   * gates instead.
    */
   private readonly losses = new Map<string, number>();
 
@@ -167,11 +167,11 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     slices: Pick<WorkSlices, 'run'>,
   ): Promise<LongStepRequest> {
     const requestParts: string[] = [];
-    const take = (part: string): number => {
+    const addPart = (part: string): number => {
       requestParts.push(part);
       return part.length;
     };
-    await processInSlices(nativeRequestParts(request), take, (work) => slices.run(instanceId, work));
+    await processInSlices(nativeRequestParts(request), addPart, (work) => slices.run(instanceId, work));
     return { kind: 'long-step', workflow, requestParts };
   }
 
@@ -200,17 +200,17 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
       const limit = `${LIMITS.maxReplyBytes} bytes (maxReplyBytes)`;
       return failureOf('http', `the worker's reply has ${outcome.bytes} bytes, more than ${limit}`, sent);
     }
-    const parsed = outcome.kind === 'replied' ? readReply(outcome.reply, request, this.options.now()) : null;
-    if (!parsed?.ok) {
-      const problem = parsed ? (hidesData ? parsed.summary : parsed.problem) : 'it is not a reply to a step';
+    const parsedReply = outcome.kind === 'replied' ? readReply(outcome.reply, request, this.options.now()) : null;
+    if (!parsedReply?.ok) {
+      const problem = parsedReply ? (hidesData ? parsedReply.summary : parsedReply.problem) : 'it is not a reply to a step';
       link.lastError = INVALID_REPLY;
       return failureOf('not-protocol', `the worker sent an invalid reply: ${problem}`, sent, NEVER);
     }
-    const { reply } = parsed;
+    const { reply } = parsedReply;
     const isFailed = reply.kind === 'failed' || reply.kind === 'refused';
     if (reply.kind === 'failed') link.lastError = reply.error.name;
-    const holds = (reply.kind === 'progress' || reply.kind === 'failed') && reply.hold !== undefined;
-    this.options.pools.recordReply(link, request.run.key, holds);
+    const holdsRun = (reply.kind === 'progress' || reply.kind === 'failed') && reply.hold !== undefined;
+    this.options.pools.recordReply(link, request.run.key, holdsRun);
     // Only a failure is shown with its response. The reply itself contains everything else.
     const responseBody = isFailed
       ? truncateBody(Buffer.from(JSON.stringify(outcome.kind === 'replied' ? outcome.reply : null)))
@@ -264,7 +264,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
 
   /**
    * Counts a loss before the worker has started the request. Returns whether it counts as a failed attempt: a request that
-   * ends every worker before it can say that it has started must not be repeated forever.
+   * crashes each worker before the worker reports its start must not be repeated forever.
    */
   private countLoss(requestKey: string): boolean {
     const count = (this.losses.get(requestKey) ?? 0) + 1;

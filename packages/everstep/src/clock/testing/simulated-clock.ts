@@ -1,4 +1,4 @@
-/** Time that advances only when nothing is left to do. Sleeping a day takes no time, and a seed replays exactly. */
+/** Time that advances only when nothing is left to do. Sleeping a day takes no time, and the same seed produces the same run. */
 import type { Clock } from '../../ports/clock.js';
 
 interface Timer {

@@ -1,4 +1,4 @@
-/** Codec of replay checks over HTTP, which ask an endpoint whether it would replay a run. */
+/** Codec of replay checks over HTTP, which determine whether an endpoint would replay a run. */
 import { NATIVE_PREFIX, PROTOCOL_HEADER, PROTOCOL_VERSION, parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { ReplayCheck, ReplayVerdict } from '../../ports/step-caller.js';

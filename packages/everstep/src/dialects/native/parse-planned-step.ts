@@ -26,42 +26,42 @@ import {
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
-function body(value: unknown, path: string, max: number): EncodedBody {
+function readBody(value: unknown, path: string, maxBytes: number): EncodedBody {
   const properties = fields(value, path);
   const { encoding } = properties;
   if (encoding !== 'utf8' && encoding !== 'base64')
     throw new Problem(`${path}.encoding must be "utf8" or "base64"`, describeValue(encoding));
   const data = text(properties.data, `${path}.data`);
   const bytes = Buffer.byteLength(data, encoding);
-  if (bytes > max) throw new Problem(`${path} has ${bytes} bytes, over the limit of ${max}`);
+  if (bytes > maxBytes) throw new Problem(`${path} has ${bytes} bytes, over the limit of ${maxBytes}`);
   return { encoding, data };
 }
 
-function httpUrl(value: unknown, path: string, max: number): string {
-  const url = boundedText(value, path, max);
-  const parsed = URL.canParse(url) ? new URL(url) : null;
-  if (parsed?.protocol === 'http:' || parsed?.protocol === 'https:') return url;
+function readHttpUrl(value: unknown, path: string, maxLength: number): string {
+  const url = boundedText(value, path, maxLength);
+  const parsedUrl = URL.canParse(url) ? new URL(url) : null;
+  if (parsedUrl?.protocol === 'http:' || parsedUrl?.protocol === 'https:') return url;
   throw new Problem(`${path} must be an http or https URL`, describeValue(url));
 }
 
-function workflowUrl(value: unknown, path: string, max: number): string {
-  const url = boundedText(value, path, max);
-  return parseWorkerUrl(url) === null ? httpUrl(value, path, max) : url;
+function readWorkflowUrl(value: unknown, path: string, maxLength: number): string {
+  const url = boundedText(value, path, maxLength);
+  return parseWorkerUrl(url) === null ? readHttpUrl(value, path, maxLength) : url;
 }
 
-function headers(value: unknown, path: string): Readonly<Record<string, string>> {
+function readHeaders(value: unknown, path: string): Readonly<Record<string, string>> {
   if (value === undefined) return {};
   const entries = Object.entries(fields(value, path));
   if (entries.length > LIMITS.maxHeaderCount)
     throw new Problem(`${path} has ${entries.length} headers, over the limit of ${LIMITS.maxHeaderCount} (maxHeaderCount)`);
   const headerMap = Object.fromEntries(entries.map(([name, headerText]) => [name, text(headerText, `${path}.${name}`)]));
-  const size = entries.reduce((sum, [name]) => sum + name.length + (headerMap[name]?.length ?? 0), 0);
-  if (size > LIMITS.maxHeaderBytes)
-    throw new Problem(`${path} has ${size} characters, over the limit of ${LIMITS.maxHeaderBytes} (maxHeaderBytes)`);
+  const characterCount = entries.reduce((sum, [name]) => sum + name.length + (headerMap[name]?.length ?? 0), 0);
+  if (characterCount > LIMITS.maxHeaderBytes)
+    throw new Problem(`${path} has ${characterCount} characters, over the limit of ${LIMITS.maxHeaderBytes} (maxHeaderBytes)`);
   return headerMap;
 }
 
-function flowControl(value: unknown, path: string): FlowControlSpec {
+function readFlowControl(value: unknown, path: string): FlowControlSpec {
   const properties = fields(value, path);
   const key = id(properties.key, `${path}.key`, LIMITS.maxFlowControlKeyLength);
   const parallelism = optional(properties.parallelism, `${path}.parallelism`, (item, itemPath) =>
@@ -85,8 +85,8 @@ function flowControl(value: unknown, path: string): FlowControlSpec {
   };
 }
 
-/** Settings that calls and invocations share. */
-function deliverySettings(properties: Fields, path: string) {
+/** Reads the settings that calls and invocations share. */
+function readDeliverySettings(properties: Fields, path: string) {
   const retries = optional(properties.retries, `${path}.retries`, (item, itemPath) =>
     integer(item, itemPath, 0, LIMITS.maxRetries),
   );
@@ -96,7 +96,7 @@ function deliverySettings(properties: Fields, path: string) {
   const timeoutMs = optional(properties.timeoutMs, `${path}.timeoutMs`, (item, itemPath) =>
     milliseconds(item, itemPath, 1, LIMITS.maxDeliveryTimeoutMs),
   );
-  const control = optional(properties.flowControl, `${path}.flowControl`, flowControl);
+  const control = optional(properties.flowControl, `${path}.flowControl`, readFlowControl);
   return {
     ...(retries === undefined ? {} : { retries }),
     ...(retryDelay === undefined ? {} : { retryDelay }),
@@ -105,70 +105,70 @@ function deliverySettings(properties: Fields, path: string) {
   };
 }
 
-function callSpec(value: unknown, path: string): CallSpec {
+function readCallSpec(value: unknown, path: string): CallSpec {
   const properties = fields(value, path);
   const method = text(properties.method, `${path}.method`);
   if (!METHODS.includes(method)) throw new Problem(`${path}.method must be one of ${METHODS.join(', ')}`, describeValue(method));
   const requestBody = optional(properties.body, `${path}.body`, (item, itemPath) =>
-    body(item, itemPath, LIMITS.maxCallBodyBytes),
+    readBody(item, itemPath, LIMITS.maxCallBodyBytes),
   );
   return {
-    url: httpUrl(properties.url, `${path}.url`, LIMITS.maxCallUrlLength),
+    url: readHttpUrl(properties.url, `${path}.url`, LIMITS.maxCallUrlLength),
     method,
-    headers: headers(properties.headers, `${path}.headers`),
+    headers: readHeaders(properties.headers, `${path}.headers`),
     ...(requestBody ? { body: requestBody } : {}),
-    ...deliverySettings(properties, path),
+    ...readDeliverySettings(properties, path),
   };
 }
 
-function labels(value: unknown, path: string): readonly string[] {
+function readLabels(value: unknown, path: string): readonly string[] {
   const elements = list(value, path);
   if (elements.length > LIMITS.maxLabels)
     throw new Problem(`${path} has ${elements.length} labels, over the limit of ${LIMITS.maxLabels} (maxLabels)`);
   return elements.map((label, index) => boundedText(label, `${path}[${index}]`, LIMITS.maxLabelLength));
 }
 
-function invokeSpec(value: unknown, path: string): InvokeSpec {
+function readInvokeSpec(value: unknown, path: string): InvokeSpec {
   const properties = fields(value, path);
-  const requestBody = optional(properties.body, `${path}.body`, (item, itemPath) => body(item, itemPath, LIMITS.maxBodyBytes));
+  const requestBody = optional(properties.body, `${path}.body`, (item, itemPath) => readBody(item, itemPath, LIMITS.maxBodyBytes));
   const contentType = optional(properties.contentType, `${path}.contentType`, (item, itemPath) =>
     boundedText(item, itemPath, LIMITS.maxUrlLength),
   );
   const workflowRunId = optional(properties.workflowRunId, `${path}.workflowRunId`, (item, itemPath) =>
     id(item, itemPath, LIMITS.maxRunIdLength),
   );
-  const runLabels = optional(properties.labels, `${path}.labels`, labels);
-  const runHeaders = headers(properties.headers, `${path}.headers`);
+  const runLabels = optional(properties.labels, `${path}.labels`, readLabels);
+  const runHeaders = readHeaders(properties.headers, `${path}.headers`);
   return {
-    workflowUrl: workflowUrl(properties.workflowUrl, `${path}.workflowUrl`, LIMITS.maxWorkflowUrlLength),
+    workflowUrl: readWorkflowUrl(properties.workflowUrl, `${path}.workflowUrl`, LIMITS.maxWorkflowUrlLength),
     headers: Object.fromEntries(Object.entries(runHeaders).map(([name, headerText]) => [name.toLowerCase(), headerText])),
     ...(requestBody ? { body: requestBody } : {}),
     ...(contentType === undefined ? {} : { contentType }),
     ...(workflowRunId === undefined ? {} : { workflowRunId }),
     ...(runLabels ? { labels: runLabels } : {}),
-    ...deliverySettings(properties, path),
+    ...readDeliverySettings(properties, path),
   };
 }
 
-const eventId = (value: unknown, path: string): string => id(value, path, LIMITS.maxEventIdLength);
+const readEventId = (value: unknown, path: string): string => id(value, path, LIMITS.maxEventIdLength);
 
-function eventIds(value: unknown, path: string): readonly string[] {
+function readEventIds(value: unknown, path: string): readonly string[] {
   const elements = list(value, path);
   if (elements.length === 0 || elements.length > LIMITS.maxEventsPerWait)
     throw new Problem(
       `${path} must list 1 to ${LIMITS.maxEventsPerWait} events (maxEventsPerWait), but lists ${elements.length}`,
     );
-  return [...new Set(elements.map((item, index) => eventId(item, `${path}[${index}]`)))];
+  return [...new Set(elements.map((item, index) => readEventId(item, `${path}[${index}]`)))];
 }
 
-function eventData(value: unknown, path: string): Extract<EventContent, { kind: 'data' }> {
+function readEventData(value: unknown, path: string): Extract<EventContent, { kind: 'data' }> {
   const properties = fields(value, path);
   const contentType = optional(properties.contentType, `${path}.contentType`, (item, itemPath) =>
     boundedText(item, itemPath, LIMITS.maxUrlLength),
   );
   return {
     kind: 'data',
-    body: body(properties.body, `${path}.body`, LIMITS.maxEventBytes),
+    body: readBody(properties.body, `${path}.body`, LIMITS.maxEventBytes),
     ...(contentType === undefined ? {} : { contentType }),
   };
 }
@@ -188,8 +188,8 @@ export function plannedStep(
     case 'SleepFor':
       return { ...head, type, sleepMs: milliseconds(step.sleepMs, `${path}.sleepMs`, 0, LIMITS.maxSleepMs) };
     case 'SleepUntil': {
-      const max = now + LIMITS.maxSleepMs;
-      const wakeAt = milliseconds(step.wakeAt, `${path}.wakeAt`, Number.MIN_SAFE_INTEGER, max);
+      const latestWakeAt = now + LIMITS.maxSleepMs;
+      const wakeAt = milliseconds(step.wakeAt, `${path}.wakeAt`, Number.MIN_SAFE_INTEGER, latestWakeAt);
       return { ...head, type, wakeAt: Math.max(0, wakeAt) };
     }
     case 'Wait':
@@ -197,7 +197,7 @@ export function plannedStep(
       return {
         ...head,
         type,
-        eventIds: eventIds(step.eventIds, `${path}.eventIds`),
+        eventIds: readEventIds(step.eventIds, `${path}.eventIds`),
         timeoutMs: milliseconds(step.timeoutMs, `${path}.timeoutMs`, 0, LIMITS.maxWaitMs),
       };
     }
@@ -205,12 +205,13 @@ export function plannedStep(
       const workflowRunId = optional(step.workflowRunId, `${path}.workflowRunId`, (item, itemPath) =>
         boundedText(item, itemPath, LIMITS.maxRunIdLength),
       );
-      const event = { eventId: eventId(step.eventId, `${path}.eventId`), content: eventData(step.content, `${path}.content`) };
-      return { ...head, type, ...event, ...(workflowRunId === undefined ? {} : { workflowRunId }) };
+      const eventId = readEventId(step.eventId, `${path}.eventId`);
+      const content = readEventData(step.content, `${path}.content`);
+      return { ...head, type, eventId, content, ...(workflowRunId === undefined ? {} : { workflowRunId }) };
     }
     case 'Call':
-      return { ...head, type, call: callSpec(step.call, `${path}.call`) };
+      return { ...head, type, call: readCallSpec(step.call, `${path}.call`) };
     case 'Invoke':
-      return { ...head, type, invoke: invokeSpec(step.invoke, `${path}.invoke`) };
+      return { ...head, type, invoke: readInvokeSpec(step.invoke, `${path}.invoke`) };
   }
 }

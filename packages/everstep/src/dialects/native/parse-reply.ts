@@ -38,13 +38,13 @@ const NOT_JSON = 'the body is not JSON';
 const ONE_RESULT: CheckpointLimits = { maxSteps: 1, maxChars: 0 };
 const MAX_WORKER_LENGTH = 128;
 
-function stepType(value: unknown, path: string): StepType {
+function readStepType(value: unknown, path: string): StepType {
   const type = KNOWN_STEP_TYPES.get(value);
   if (type === undefined) throw new Problem(`${path} must be a step type (${STEP_TYPES.join(', ')})`, describeValue(value));
   return type;
 }
 
-function stepName(value: unknown, path: string): string {
+function readStepName(value: unknown, path: string): string {
   const name = text(value, path);
   // Stores cannot return such text unchanged, so the journal would not match.
   if (name.includes('\u0000') || /\p{Surrogate}/u.test(name)) {
@@ -54,11 +54,11 @@ function stepName(value: unknown, path: string): string {
   throw new Problem(`${path} must have 1 to ${LIMITS.maxStepNameLength} characters (maxStepNameLength), but has ${name.length}`);
 }
 
-function stepHead(step: Fields, path: string): { stepId: number; name: string; type: StepType } {
+function readStepHead(step: Fields, path: string): { stepId: number; name: string; type: StepType } {
   return {
     stepId: integer(step.stepId, `${path}.stepId`, 1, LIMITS.maxJournalSteps + LIMITS.maxPlannedAtOnce),
-    name: stepName(step.name, `${path}.name`),
-    type: stepType(step.type, `${path}.type`),
+    name: readStepName(step.name, `${path}.name`),
+    type: readStepType(step.type, `${path}.type`),
   };
 }
 
@@ -70,12 +70,12 @@ function nextFreePosition(from: number, { ahead }: StepRequest): number {
 }
 
 /** Reads when a step ran, relative to the start of the request. */
-function ranMsOf(value: unknown, path: string): StepResult['ranMs'] {
+function readRanMs(value: unknown, path: string): StepResult['ranMs'] {
   if (value === undefined) return undefined;
   const times = list(value, path);
   if (times.length !== 2) throw new Problem(`${path} must contain the start and the end of the step`, describeValue(value));
-  const from = integer(times[0], `${path}[0]`, 0, Number.MAX_SAFE_INTEGER);
-  return [from, integer(times[1], `${path}[1]`, from, Number.MAX_SAFE_INTEGER)];
+  const startMs = integer(times[0], `${path}[0]`, 0, Number.MAX_SAFE_INTEGER);
+  return [startMs, integer(times[1], `${path}[1]`, startMs, Number.MAX_SAFE_INTEGER)];
 }
 
 /**
@@ -95,10 +95,10 @@ function readDone(value: unknown, request: StepRequest): { readonly done: readon
     if (index > 0 && chars >= maxChars)
       throw new Problem(`${path} follows results of ${chars} characters, but the limit is ${maxChars} (maxCheckpointChars)`);
     const step = fields(item, path);
-    const head = stepHead(step, path);
+    const head = readStepHead(step, path);
     const { stepId, type } = head;
     const out = jsonText(step.out, `${path}.out`);
-    const ranMs = ranMsOf(step.ranMs, `${path}.ranMs`);
+    const ranMs = readRanMs(step.ranMs, `${path}.ranMs`);
     if (stepIds.has(stepId)) throw new Problem(`${path} reports step ${stepId} a second time`);
     stepIds.add(stepId);
     if (stepId > nextStepId) throw new Problem(`${path} reports step ${stepId}, but the next new step is ${nextStepId}`);
@@ -124,10 +124,10 @@ function readEnd(value: unknown): RunEnd | undefined {
 }
 
 /**
- * Reads which worker holds the run, and through which entry. The run may have applied more entries than this request
+ * Reads which worker holds the run, and up to which journal entry. The run may have applied more entries than this request
  * contains, because requests for parallel steps run concurrently.
  */
-function holdOf(value: unknown): Hold | undefined {
+function readHold(value: unknown): Hold | undefined {
   if (value === undefined) return undefined;
   const hold = fields(value, 'hold');
   const worker = text(hold.worker, 'hold.worker');
@@ -136,7 +136,7 @@ function holdOf(value: unknown): Hold | undefined {
   return { worker, through: integer(hold.through, 'hold.through', 0, LIMITS.maxJournalSteps) };
 }
 
-const failureFunctionOf = (frame: Fields): { readonly failureFunction?: true } =>
+const readFailureFunction = (frame: Fields): { readonly failureFunction?: true } =>
   frame.failureFunction === true ? { failureFunction: true } : {};
 
 function readProgress(frame: Fields, request: StepRequest, now: number): ProgressReply {
@@ -147,7 +147,7 @@ function readProgress(frame: Fields, request: StepRequest, now: number): Progres
   const planned = list(frame.planned, 'planned').map((item, index) => {
     const path = `planned[${index}]`;
     const step = fields(item, path);
-    const head = stepHead(step, path);
+    const head = readStepHead(step, path);
     if (head.stepId !== nextPlannedId) {
       throw new Problem(`${path} plans step ${head.stepId}, but the next planned step must be ${nextPlannedId}`);
     }
@@ -155,7 +155,7 @@ function readProgress(frame: Fields, request: StepRequest, now: number): Progres
     return plannedStep(head, step, path, now);
   });
   const end = readEnd(frame.end);
-  const hold = holdOf(frame.hold);
+  const hold = readHold(frame.hold);
   return {
     protocol: PROTOCOL_VERSION,
     kind: 'progress',
@@ -165,11 +165,11 @@ function readProgress(frame: Fields, request: StepRequest, now: number): Progres
     planned,
     ...(end ? { end } : {}),
     ...(hold ? { hold } : {}),
-    ...failureFunctionOf(frame),
+    ...readFailureFunction(frame),
   };
 }
 
-function retryOf(value: unknown): FailedReply['retry'] {
+function readRetry(value: unknown): FailedReply['retry'] {
   const retry = fields(value, 'retry');
   switch (retry.kind) {
     case 'backoff':
@@ -187,14 +187,14 @@ function retryOf(value: unknown): FailedReply['retry'] {
 
 function readFailed(frame: Fields, request: StepRequest): FailedReply {
   const { done } = readDone(frame.done, request);
-  const step = frame.step === undefined ? undefined : stepHead(fields(frame.step, 'step'), 'step');
+  const step = frame.step === undefined ? undefined : readStepHead(fields(frame.step, 'step'), 'step');
   // An endpoint that could not read or verify the request does not know the base. Without a step the base is not
   // used.
   const usesBase = done.length > 0 || step !== undefined;
   const { length } = request.journal;
   const base = integer(frame.base, 'base', usesBase ? length : 0, usesBase ? length : Number.MAX_SAFE_INTEGER);
   const error = fields(frame.error, 'error');
-  const hold = holdOf(frame.hold);
+  const hold = readHold(frame.hold);
   return {
     protocol: PROTOCOL_VERSION,
     kind: 'failed',
@@ -202,9 +202,9 @@ function readFailed(frame: Fields, request: StepRequest): FailedReply {
     done,
     ...(step ? { step } : {}),
     error: readError(text(error.name, 'error.name'), text(error.message, 'error.message'), error),
-    retry: retryOf(frame.retry),
+    retry: readRetry(frame.retry),
     ...(hold ? { hold } : {}),
-    ...failureFunctionOf(frame),
+    ...readFailureFunction(frame),
   };
 }
 
@@ -216,7 +216,7 @@ function readRefused(frame: Fields): RefusedReply {
   return { protocol: PROTOCOL_VERSION, kind: 'refused', code, message };
 }
 
-function replyOf(frame: Fields, request: StepRequest, now: number): StepReply {
+function readReplyFrame(frame: Fields, request: StepRequest, now: number): StepReply {
   if (frame.protocol !== PROTOCOL_VERSION)
     throw new Problem(`protocol must be ${PROTOCOL_VERSION}`, describeValue(frame.protocol));
   switch (frame.kind) {
@@ -251,7 +251,7 @@ export function parseReply(body: string, request: StepRequest, now: number): Par
 /** Reads a reply that was already parsed with `parseJson`, which checks its bounds. */
 export function readReply(frame: unknown, request: StepRequest, now: number): ParsedReply {
   try {
-    return { ok: true, reply: replyOf(fields(frame, 'the body'), request, now) };
+    return { ok: true, reply: readReplyFrame(fields(frame, 'the body'), request, now) };
   } catch (problem) {
     if (problem instanceof Problem) return { ok: false, problem: problem.message, summary: problem.summary };
     throw problem;

@@ -64,9 +64,9 @@ function read(response: EndpointResponse, { request, hidesData }: StepCall, now:
   if (otherSdk !== null) return failure('refused', otherSdk, NEVER);
   let problem: string | undefined;
   if (version !== undefined) {
-    const parsed = parseReply(body.toString('utf8'), request, now);
-    if (parsed.ok) return { kind: 'reply', reply: parsed.reply, ...envelope };
-    problem = hidesData ? parsed.summary : parsed.problem;
+    const parsedReply = parseReply(body.toString('utf8'), request, now);
+    if (parsedReply.ok) return { kind: 'reply', reply: parsedReply.reply, ...envelope };
+    problem = hidesData ? parsedReply.summary : parsedReply.problem;
   }
   if (problem !== undefined && (isSuccess || status === NON_RETRYABLE_STATUS)) {
     return failure(

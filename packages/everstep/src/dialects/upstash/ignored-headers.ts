@@ -3,8 +3,8 @@
  * headers, and headers that an endpoint received and passes on. Any other unknown name is a misspelled setting.
  */
 
-/** Name prefixes in lower case, without the dialect's prefix. */
-const FAMILIES: readonly string[] = ['telemetry-', 'feature-set', 'workflow-', 'callback-', 'failure-callback-', 'forward-'];
+/** Lowercase prefixes of names, without the dialect's prefix. */
+const PREFIXES: readonly string[] = ['telemetry-', 'feature-set', 'workflow-', 'callback-', 'failure-callback-', 'forward-'];
 
 const NAMES: ReadonlySet<string> = new Set([
   // Sent with every message, even with one that starts a run.
@@ -26,4 +26,4 @@ const NAMES: ReadonlySet<string> = new Set([
   'nonretryable-error',
 ]);
 
-export const isIgnoredHeader = (name: string): boolean => NAMES.has(name) || FAMILIES.some((prefix) => name.startsWith(prefix));
+export const isIgnoredHeader = (name: string): boolean => NAMES.has(name) || PREFIXES.some((prefix) => name.startsWith(prefix));

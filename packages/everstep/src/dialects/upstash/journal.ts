@@ -89,12 +89,12 @@ export function wireJournal(source: JournalSource): readonly WireEntry[] {
   const { recorded, payload } = source;
   const entries: WireEntry[] = [firstEntry(source.runKey, payload)];
   for (let start = 0; start < recorded.length; ) {
-    const first = recorded[start];
-    if (!first) break;
+    const firstStep = recorded[start];
+    if (!firstStep) break;
     let end = start + 1;
-    while (recorded[end]?.group === first.group) end++;
+    while (recorded[end]?.group === firstStep.group) end++;
     const group = recorded.slice(start, end);
-    if (first.concurrent > 1) entries.push(...group.map(planEntryOf));
+    if (firstStep.concurrent > 1) entries.push(...group.map(planEntryOf));
     entries.push(...group.map((step) => stepEntry(step, source)));
     start = end;
   }

@@ -14,7 +14,7 @@ function withParameters(page: string, parameters: Parameters): string {
   return `${page}?${query}`;
 }
 
-const deadLetters = (parameters: Parameters): string => withParameters('dead-letters', { view: 'entries', ...parameters });
+const deadLettersPage = (parameters: Parameters): string => withParameters('dead-letters', { view: 'entries', ...parameters });
 
 function pageOf({ kind, subject, openedAt, lastAt, endedAt, details }: LinkedAlert, condition: AlertCondition | null): string {
   // The dead letters of plain messages have no page.
@@ -22,13 +22,13 @@ function pageOf({ kind, subject, openedAt, lastAt, endedAt, details }: LinkedAle
   switch (kind) {
     case 'run-failed': {
       const label = condition?.kind === kind ? condition.label : undefined;
-      return deadLetters({ workflowUrl: subject, label, fromDate: openedAt, toDate: endedAt === null ? undefined : lastAt });
+      return deadLettersPage({ workflowUrl: subject, label, fromDate: openedAt, toDate: endedAt === null ? undefined : lastAt });
     }
     case 'error-group':
-      return deadLetters({ fingerprint: subject });
+      return deadLettersPage({ fingerprint: subject });
     case 'failure-rate': {
       const windowMs = condition?.kind === kind ? Math.ceil(condition.windowMs / MINUTE_MS) * MINUTE_MS : 0;
-      return deadLetters({ workflowUrl: details.workflowUrl, fromDate: startOfMinute(openedAt) - windowMs });
+      return deadLettersPage({ workflowUrl: details.workflowUrl, fromDate: startOfMinute(openedAt) - windowMs });
     }
     case 'pending-age':
       if (condition?.kind !== kind) return 'alerts';
@@ -50,7 +50,7 @@ function pageOf({ kind, subject, openedAt, lastAt, endedAt, details }: LinkedAle
 }
 
 /**
- * Returns the path with its query, starting with a slash. `condition` is that of the rule, or null if the rule was deleted.
+ * Returns the path with its query, starting with a slash. `condition` is the condition of the rule; null if the rule was deleted.
  * For failures, the page lists the dead letters that the alert counted.
  */
 export const alertPath = (instanceId: string, alert: LinkedAlert, condition: AlertCondition | null): string =>

@@ -52,7 +52,7 @@ export type AlertCondition =
   | { readonly kind: 'no-worker'; readonly workflowUrl: string; readonly forMs: number }
   /** This share of the monthly budget is spent. */
   | { readonly kind: 'budget'; readonly percent: number }
-  /** The store refused writes. The alert opens when it accepts them again. */
+  /** The store rejected writes. The alert opens when it accepts them again. */
   | { readonly kind: 'store-trouble' };
 
 export type AlertKind = AlertCondition['kind'];

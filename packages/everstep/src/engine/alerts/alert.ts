@@ -1,4 +1,4 @@
-/** Alerts: opened and ended by the rules. At most one alert is open for a rule and a subject. */
+/** Alerts, which rules open and end. At most one alert is open for a rule and a subject. */
 import type { AlertKind } from './alert-settings.js';
 
 /** Details of an alert. Their values depend on the kind of the rule. */
@@ -6,7 +6,7 @@ export interface AlertDetails {
   /** One human-readable sentence. */
   readonly summary: string;
   readonly workflowUrl?: string;
-  /** The run that caused it last. */
+  /** The run that caused the last occurrence. */
   readonly workflowRunId?: string;
   readonly stepName?: string;
   readonly fingerprint?: string;

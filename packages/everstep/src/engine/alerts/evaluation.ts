@@ -7,7 +7,7 @@ import type { AlertEvent } from './alert-events.js';
 import { type AlertRule, type EventCondition, isAboutEvents } from './alert-settings.js';
 import { afterQuietHours } from './quiet-hours.js';
 
-/** A group of errors, as the rules need it. */
+/** The properties of an error group that rules use. */
 export interface WatchedGroup extends TriagedGroup {
   /** Number of dead letters in it. */
   readonly entries: number;
@@ -104,13 +104,13 @@ const openAlert = ({ name, condition, quietHours }: AlertRule, { subject, at, de
   notifiedAt: null,
 });
 
-/** Returns the changes of one rule. `countOpened` counts another alert and returns whether the limit of open alerts allows it. */
+/** Returns the changes of one rule. `admitAlert` returns whether the limit of open alerts allows another one, and counts it. */
 function changesOf(
   rule: AlertRule,
   openAlerts: readonly Alert[],
   input: RoundInput,
   idSource: IdSource,
-  countOpened: () => boolean,
+  admitAlert: () => boolean,
 ): readonly AlertChange[] {
   const { condition } = rule;
   const { now } = idSource;
@@ -134,7 +134,7 @@ function changesOf(
       if (isOutage && at <= alert.lastAt) continue;
       const lastAt = Math.max(alert.lastAt, at);
       changesBySubject.set(subject, { ...existing, alert: { ...alert, occurrences: alert.occurrences + 1, lastAt, details } });
-    } else if (countOpened()) changesBySubject.set(subject, { isNew: true, alert: openAlert(rule, finding, idSource) });
+    } else if (admitAlert()) changesBySubject.set(subject, { isNew: true, alert: openAlert(rule, finding, idSource) });
     else continue;
     changedSubjects.add(subject);
   }
@@ -152,11 +152,11 @@ export function evaluate(input: RoundInput, idSource: IdSource): readonly AlertC
     openAlerts.filter((alert) => alert.rule === name && alert.kind === condition.kind);
   const enabledRules = rules.filter(({ isEnabled }) => isEnabled);
   const ruleAlerts = new Set(enabledRules.flatMap(openAlertsOf));
-  const orphans = openAlerts.filter((alert) => !ruleAlerts.has(alert));
+  const orphanedAlerts = openAlerts.filter((alert) => !ruleAlerts.has(alert));
   let openCount = openAlerts.length;
-  const countOpened = (): boolean => openCount++ < LIMITS.maxOpenAlerts;
+  const admitAlert = (): boolean => openCount++ < LIMITS.maxOpenAlerts;
   return [
-    ...orphans.map((alert) => ({ isNew: false, alert: { ...alert, endedAt: idSource.now, notice: null, notifyAt: null } })),
-    ...enabledRules.flatMap((rule) => changesOf(rule, openAlertsOf(rule), input, idSource, countOpened)),
+    ...orphanedAlerts.map((alert) => ({ isNew: false, alert: { ...alert, endedAt: idSource.now, notice: null, notifyAt: null } })),
+    ...enabledRules.flatMap((rule) => changesOf(rule, openAlertsOf(rule), input, idSource, admitAlert)),
   ];
 }

@@ -1,4 +1,4 @@
-/** Lifecycle webhooks: the messages that report the start and the end of runs, noticeRun in the unit of the change. */
+/** Lifecycle webhooks: messages that report the start and the end of a run. They are created in the unit of the change. */
 import { LIMITS } from '../../config/limits.js';
 import type { DecisionContext } from '../ids.js';
 import type { Run, RunOutcome, RunPayload } from '../runs/run.js';
@@ -24,7 +24,7 @@ interface NoticeSource {
   readonly callerIp: string;
 }
 
-/** Creates the message. With a `deduplicationId`, the message is not noticeRun again within the deduplication window. */
+/** Creates the message. With a `deduplicationId`, no second message is created within the deduplication window. */
 export function createNotice(
   { instanceId, callerIp }: NoticeSource,
   destination: AlertDestination,

@@ -9,14 +9,14 @@ export interface QuietHours {
 }
 
 const MINUTE_MS = 60_000;
-const HOUR_MINUTES = 60;
-const DAY_MINUTES = 24 * HOUR_MINUTES;
-/** Maximum number of steps of at most an hour; more than the hours of any day. */
+const MINUTES_PER_HOUR = 60;
+const MINUTES_PER_DAY = 24 * MINUTES_PER_HOUR;
+/** Maximum number of steps of at most an hour each. No quiet hours need as many. */
 const MAX_STEPS = 48;
 
 const minuteOf = (time: string): number => {
   const [hours = 0, minutes = 0] = time.split(':').map(Number);
-  return hours * HOUR_MINUTES + minutes;
+  return hours * MINUTES_PER_HOUR + minutes;
 };
 
 /** Returns a format for the time zone; null if the time zone is unknown. */
@@ -34,7 +34,7 @@ export const isTimeZone = (timeZone: string): boolean => formatIn(timeZone) !== 
 export function afterQuietHours(quietHours: QuietHours | undefined, at: number): number {
   if (!quietHours) return at;
   const [from, to] = [minuteOf(quietHours.from), minuteOf(quietHours.to)];
-  // Another version of Node.js may not know the time zone.
+  // The time zone was validated earlier, possibly by another version of Node.js that has other time zones.
   const format = formatIn(quietHours.timeZone);
   if (!format) return at;
   let time = at;
@@ -43,8 +43,8 @@ export function afterQuietHours(quietHours: QuietHours | undefined, at: number):
     const minute = minuteOf(format.format(time));
     const isQuiet = from <= to ? minute >= from && minute < to : minute >= from || minute < to;
     if (!isQuiet) return time;
-    const remainingMinutes = (to - minute + DAY_MINUTES) % DAY_MINUTES;
-    time += Math.min(remainingMinutes, HOUR_MINUTES) * MINUTE_MS - (time % MINUTE_MS);
+    const remainingMinutes = (to - minute + MINUTES_PER_DAY) % MINUTES_PER_DAY;
+    time += Math.min(remainingMinutes, MINUTES_PER_HOUR) * MINUTE_MS - (time % MINUTE_MS);
   }
   return time;
 }

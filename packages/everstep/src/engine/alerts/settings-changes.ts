@@ -1,8 +1,8 @@
-/** Changes of alert settings, and why they are refused. */
+/** Changes of alert settings, and the reasons why they are rejected. */
 import { LIMITS } from '../../config/limits.js';
 import type { AlertDestination, AlertRule, AlertSettings, LifecycleWebhook } from './alert-settings.js';
 
-/** Why a change was refused. */
+/** Why a change was rejected. */
 export type SettingsRefusal =
   /** There is no object with this name. */
   | 'not-found'
@@ -19,10 +19,10 @@ interface NamedSetting {
   readonly name: string;
 }
 
-function putNamed<Item extends NamedSetting>(items: readonly Item[], item: Item, max: number): readonly Item[] | 'too-many' {
+function putNamed<Item extends NamedSetting>(items: readonly Item[], item: Item, maxCount: number): readonly Item[] | 'too-many' {
   const index = items.findIndex(({ name }) => name === item.name);
   if (index >= 0) return items.with(index, item);
-  return items.length >= max ? 'too-many' : [...items, item];
+  return items.length >= maxCount ? 'too-many' : [...items, item];
 }
 
 function removeNamed<Item extends NamedSetting>(items: readonly Item[], name: string): readonly Item[] | 'not-found' {

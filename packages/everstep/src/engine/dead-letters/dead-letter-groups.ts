@@ -187,8 +187,8 @@ export class GroupChanges {
   }
 
   private workflowOf(instanceId: string, fingerprint: string, workflowUrl: string): Mutable<WorkflowChange> {
-    const ids = [instanceId, fingerprint, workflowUrl];
-    return findOrAdd(this.workflows, ids, () => ({ instanceId, fingerprint, workflowUrl, entries: 0 }));
+    const keyParts = [instanceId, fingerprint, workflowUrl];
+    return findOrAdd(this.workflows, keyParts, () => ({ instanceId, fingerprint, workflowUrl, entries: 0 }));
   }
 
   private hourOf(instanceId: string, fingerprint: string, hour: number): Mutable<HourChange> {
@@ -196,13 +196,13 @@ export class GroupChanges {
   }
 }
 
-function findOrAdd<Change>(changes: Map<string, Change>, ids: readonly string[], make: () => Change): Change {
-  const key = ids.join('\n');
-  const existing = changes.get(key);
-  if (existing !== undefined) return existing;
-  const created = make();
-  changes.set(key, created);
-  return created;
+function findOrAdd<Change>(changes: Map<string, Change>, keyParts: readonly string[], createChange: () => Change): Change {
+  const key = keyParts.join('\n');
+  const existingChange = changes.get(key);
+  if (existingChange !== undefined) return existingChange;
+  const newChange = createChange();
+  changes.set(key, newChange);
+  return newChange;
 }
 
 const sortedChanges = <Change>(changes: ReadonlyMap<string, Change>): readonly Change[] =>

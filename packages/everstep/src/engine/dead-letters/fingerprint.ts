@@ -29,7 +29,7 @@ export interface FailureDescription {
   readonly source?: ErrorSource | undefined;
 }
 
-/** A column further right is in generated code, where every build moves it. */
+/** A larger column is in generated code, where every build changes it. */
 const MAX_COLUMN = 200;
 
 /**

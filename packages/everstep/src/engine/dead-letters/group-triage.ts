@@ -16,7 +16,7 @@ export interface GroupNote extends TriageDecision {
 export interface GroupTriage {
   /** `assignee` is the email of a user. */
   readonly assignment: (TriageDecision & { readonly assignee: string }) | null;
-  /** Snooze until `until` (Unix ms). It is kept when its time is over, until a user acts. */
+  /** Snooze until `until` (Unix ms). It remains stored after that time, until a user acts on the group. */
   readonly snooze: (TriageDecision & { readonly until: number }) | null;
   /** Notes, oldest first. */
   readonly notes: readonly GroupNote[];

@@ -1,5 +1,5 @@
 /**
- * Numbers and quotations of error messages that name a cause: statuses, SQLSTATE codes, and identifiers such as
+ * Numbers and quotations in error messages that identify a cause: statuses, SQLSTATE codes, and identifiers such as
  * `column "email"`. Only their context distinguishes them from values, such as the name of a user.
  */
 
@@ -13,7 +13,7 @@ const AFTER_STATUS =
   /^\s(?:Bad Request|Unauthorized|Payment Required|Forbidden|Not Found|Method Not Allowed|Conflict|Gone|Unprocessable|Too Many Requests|Internal Server Error|Bad Gateway|Service Unavailable|Gateway Timeout)\b/i;
 
 const SQLSTATE = /^(?=[0-9A-Z]*\d)[0-9A-Z]{5}$/;
-/** Codes of the SQLSTATE classes. A text that says only `code`, not `SQLSTATE`, must contain one of them. */
+/** Codes of the SQLSTATE classes. A code that follows only the word `code`, not `SQLSTATE`, must be one of them. */
 const SQLSTATE_OF_CLASS = /^(?:0[0-9ABFLPZ]|2[0-9BDF]|3[489BDF]|4[024]|5[34578]|F0|HV|HY|P0|XX)[0-9A-Z]{3}$/;
 const BEFORE_SQLSTATE = /sqlstate["']?[:=]? ?[([]?$/i;
 const BEFORE_CODE = /(?:^|[\s("'{,;[])(?:error ?|err)?code["']?[:=] ?$/i;
@@ -26,7 +26,7 @@ const AFTER_IDENTIFIER =
 
 const contextOf = (before: string): string => before.slice(-CONTEXT_LENGTH);
 
-/** Returns whether a number or code names a cause. `before` and `after` are the text around it. */
+/** Returns whether a number or code identifies a cause. `before` and `after` are the text around it. */
 export function isCode(word: string, before: string, after: string): boolean {
   if (word.length === 3) return HTTP_STATUS.test(word) && (BEFORE_STATUS.test(contextOf(before)) || AFTER_STATUS.test(after));
   if (word.length !== 5 || !SQLSTATE.test(word)) return false;

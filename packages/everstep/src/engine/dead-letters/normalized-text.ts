@@ -4,13 +4,14 @@
  */
 import { isCode, isIdentifier } from './identifying-parts.js';
 
-/** Maximum number of UTF-16 units that are read, and maximum length of the normalized text. */
+/** Maximum number of UTF-16 units of a text that are read. */
 const MAX_READ_LENGTH = 4_000;
+/** Maximum length of a normalized text, in UTF-16 units. */
 const MAX_LENGTH = 300;
 /** Number of UTF-16 units after a word that are examined to classify it. */
 const LOOK_AHEAD = 32;
 
-/** Closing quotation marks by their opening mark. */
+/** The closing quotation mark for each opening mark. */
 const CLOSING_MARKS: Readonly<Record<string, string>> = { '"': '"', "'": "'", '`': '`', '“': '”', '‘': '’', '«': '»', '„': '“' };
 const BRACKETS = '()[]{}<>,;|';
 /** Characters at the end of a word that belong to the sentence. */
@@ -52,12 +53,12 @@ function characterKind(unit: number): CharacterKind {
 
 /** Counts the transitions between letters and digits, or (with `isCaseSensitive`) also between upper and lower case. */
 function countTransitions(text: string, isCaseSensitive: boolean): number {
-  const group = (unit: number): CharacterKind => {
+  const kindOf = (unit: number): CharacterKind => {
     const kind = characterKind(unit);
     return kind === 'upper' && !isCaseSensitive ? 'lower' : kind;
   };
   let changes = 0;
-  for (let i = 1; i < text.length; i++) if (group(text.charCodeAt(i)) !== group(text.charCodeAt(i - 1))) changes++;
+  for (let i = 1; i < text.length; i++) if (kindOf(text.charCodeAt(i)) !== kindOf(text.charCodeAt(i - 1))) changes++;
   return changes;
 }
 
@@ -84,16 +85,21 @@ function normalizeUrl(scheme: string, afterScheme: string): string {
   const pathIndex = afterScheme.search(/[/?#]/);
   const authority = pathIndex < 0 ? afterScheme : afterScheme.slice(0, pathIndex);
   const host = authority.slice(authority.lastIndexOf('@') + 1);
-  const tail = pathIndex < 0 ? '' : afterScheme.slice(pathIndex);
+  const pathAndQuery = pathIndex < 0 ? '' : afterScheme.slice(pathIndex);
   const normalizedHost = IPV4.test(host) || host.startsWith('[') ? '<address>' : normalizePlainWord(host);
-  const pathname = tail.replace(/[?#].*$/su, '');
+  const pathname = pathAndQuery.replace(/[?#].*$/su, '');
   const segments = pathname.split('/').map((part) => (UUID.test(part) || JWT.test(part) ? '<id>' : normalizePlainWord(part)));
-  return `${scheme.toLowerCase()}://${normalizedHost}${segments.join('/')}${pathname === tail ? '' : '?<query>'}`;
+  return `${scheme.toLowerCase()}://${normalizedHost}${segments.join('/')}${pathname === pathAndQuery ? '' : '?<query>'}`;
 }
 
 function isEmail(word: string): boolean {
-  const at = word.indexOf('@');
-  return at > 0 && word.indexOf('@', at + 1) < 0 && word.indexOf('.', at + 2) > 0 && isWordCharacter(word.charAt(at + 1));
+  const atIndex = word.indexOf('@');
+  return (
+    atIndex > 0 &&
+    word.indexOf('@', atIndex + 1) < 0 &&
+    word.indexOf('.', atIndex + 2) > 0 &&
+    isWordCharacter(word.charAt(atIndex + 1))
+  );
 }
 
 function normalizeWord(word: string): string {
@@ -149,14 +155,14 @@ class TextNormalizer {
   }
 
   /** Reads a quotation. Returns false if it is not one, such as the apostrophe of a word. */
-  private readQuotation(open: string): boolean {
+  private readQuotation(openingMark: string): boolean {
     const { text, position } = this;
-    const isSingle = open === "'" || open === '‘';
+    const isSingle = openingMark === "'" || openingMark === '‘';
     if (isSingle && position > 0 && isWordCharacter(text.charAt(position - 1))) return false;
-    const close = CLOSING_MARKS[open] ?? open;
-    const end = this.unclosedMarks.has(open) ? -1 : this.indexOfClosing(close, position + 1, isSingle);
+    const closingMark = CLOSING_MARKS[openingMark] ?? openingMark;
+    const end = this.unclosedMarks.has(openingMark) ? -1 : this.indexOfClosing(closingMark, position + 1, isSingle);
     if (end < 0) {
-      this.unclosedMarks.add(open);
+      this.unclosedMarks.add(openingMark);
       return false;
     }
     const quotedText = text.slice(position + 1, end);
@@ -164,16 +170,16 @@ class TextNormalizer {
     // The name of a field identifies the problem, but its value does not.
     const isName = (/^\s{0,3}:/.test(after) && FIELD_NAME.test(quotedText)) || isIdentifier(quotedText, this.output, after);
     const normalizedText = isCode(quotedText, this.output, after) ? quotedText : isName ? normalizePlainWord(quotedText) : '…';
-    this.output += `${open}${normalizedText}${close}`;
+    this.output += `${openingMark}${normalizedText}${closingMark}`;
     this.position = end + 1;
     return true;
   }
 
-  private indexOfClosing(close: string, from: number, isSingle: boolean): number {
+  private indexOfClosing(closingMark: string, from: number, isSingle: boolean): number {
     for (let i = from; i < this.text.length; i++) {
       const character = this.text.charAt(i);
       if (character === '\\') i++;
-      else if (character === close && !(isSingle && isWordCharacter(this.text.charAt(i + 1)))) return i;
+      else if (character === closingMark && !(isSingle && isWordCharacter(this.text.charAt(i + 1)))) return i;
     }
     return -1;
   }
@@ -210,10 +216,10 @@ class TextNormalizer {
 /** Replaces unpaired surrogates and U+0000, which not every store supports. */
 const toWellFormed = (text: string): string => text.replace(/\p{Cs}/gu, '\u{fffd}').replaceAll('\0', ' ');
 
-/** Shortens a text to `max` characters, without splitting one. */
-export function shorten(text: string, max: number): string {
-  if (text.length <= max) return text;
-  const cut = text.slice(0, max - 1);
+/** Shortens a text to `maxLength` characters, without splitting one. */
+export function shorten(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
+  const cut = text.slice(0, maxLength - 1);
   return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
 }
 

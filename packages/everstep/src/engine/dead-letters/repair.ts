@@ -26,7 +26,7 @@ export const REPAIR_PHASES = [
 ] as const;
 export type RepairPhase = (typeof REPAIR_PHASES)[number];
 
-/** States of an entry of a repair. An entry is `gone` if it left the dead letter queue before its turn. */
+/** States of an entry of a repair. An entry is `gone` if it was removed from the dead letter queue before it was started. */
 export const REPAIR_ITEM_STATES = ['pending', 'started', 'succeeded', 'failed', 'canceled', 'gone'] as const;
 export type RepairItemState = (typeof REPAIR_ITEM_STATES)[number];
 /** Number of entries in each state. */
@@ -131,7 +131,7 @@ export type RepairEvent =
   | { readonly kind: 'continued'; readonly ratePerSecond: number | undefined }
   | { readonly kind: 'aborted' };
 
-/** The new state of a repair, or the reason why the event was refused. */
+/** The new state of a repair, or the reason why the event was rejected. */
 export type RepairOutcome =
   | { readonly kind: 'decided'; readonly repair: Repair }
   /** The current phase does not allow this. The message lists the phases that do. */
@@ -243,24 +243,24 @@ const PHASE_TEXTS: Readonly<Record<RepairPhase, string>> = Object.freeze({
   done: 'is done',
 });
 
-const refused = ({ repairId, phase }: Repair, action: string, requirement: string): RepairOutcome => ({
+const rejection = ({ repairId, phase }: Repair, action: string, requirement: string): RepairOutcome => ({
   kind: 'refused',
   message: `cannot ${action} the repair ${repairId}: it ${PHASE_TEXTS[phase]}; ${action} requires a repair that ${requirement}`,
 });
-const decided = (repair: Repair): RepairOutcome => ({ kind: 'decided', repair });
+const decision = (repair: Repair): RepairOutcome => ({ kind: 'decided', repair });
 
 /** Returns the decision on an event. `now` is Unix ms. */
 export function decideRepair(repair: Repair, event: RepairEvent, now: number): RepairOutcome {
   switch (event.kind) {
     case 'frozen':
       return repair.phase === 'planning'
-        ? decided({ ...repair, phase: 'planned' })
-        : refused(repair, 'finish the planning of', 'is being planned');
+        ? decision({ ...repair, phase: 'planned' })
+        : rejection(repair, 'finish the planning of', 'is being planned');
     case 'started':
-      if (repair.phase !== 'planned') return refused(repair, 'start', 'is planned but not started');
-      return decided(startRepair(repair, event.settings, now));
+      if (repair.phase !== 'planned') return rejection(repair, 'start', 'is planned but not started');
+      return decision(startRepair(repair, event.settings, now));
     case 'items-moved':
-      return decided(applyMoves(repair, event.moves));
+      return decision(applyMoves(repair, event.moves));
     case 'paused':
       return pauseRepair(repair, 'paused-by-hand', null);
     case 'held':
@@ -295,14 +295,14 @@ function applyMoves(repair: Repair, moves: readonly ItemMove[]): Repair {
 function pauseRepair(repair: Repair, stopReason: RepairStopReason, stopMessage: string | null): RepairOutcome {
   const { phase } = repair;
   if (phase !== 'canary' && phase !== 'running' && phase !== 'undo-window')
-    return refused(repair, 'pause', 'is running, runs its canary, or is in its undo window');
-  return decided({ ...repair, phase: 'paused', paused: phase, stopReason, stopMessage });
+    return rejection(repair, 'pause', 'is running, runs its canary, or is in its undo window');
+  return decision({ ...repair, phase: 'paused', paused: phase, stopReason, stopMessage });
 }
 
 function continueRepair(repair: Repair, rate: number | undefined, now: number): RepairOutcome {
   const { phase, paused } = repair;
-  if (phase !== 'paused' && phase !== 'canary-passed') return refused(repair, 'continue', 'is paused, or waits after its canary');
-  return decided({
+  if (phase !== 'paused' && phase !== 'canary-passed') return rejection(repair, 'continue', 'is paused, or waits after its canary');
+  return decision({
     ...repair,
     phase: phase === 'paused' && paused !== null ? paused : 'running',
     paused: null,
@@ -321,9 +321,9 @@ function nextStartAtRate({ ratePerSecond, nextStartAt }: Repair, rate: number | 
 
 function abortRepair(repair: Repair, now: number): RepairOutcome {
   const { phase, action, counts, startedAt } = repair;
-  if (phase === 'aborted' || phase === 'done' || phase === 'stopped') return refused(repair, 'abort', 'is not over');
+  if (phase === 'aborted' || phase === 'done' || phase === 'stopped') return rejection(repair, 'abort', 'is not over');
   const isUndone = action === 'delete' && startedAt !== null && counts.succeeded === 0;
-  return decided({
+  return decision({
     ...repair,
     phase: 'aborted',
     paused: null,
@@ -342,10 +342,10 @@ export function tickRepair(current: Repair, now: number): RepairTick {
   if (phase !== 'canary' && phase !== 'running') return { repair, starts: null, wakeAt: null };
   const failedCanaryGroups = phase === 'canary' && repair.canary ? failedGroups(repair.canary) : [];
   const skippedCount = failedCanaryGroups.reduce((sum, group) => sum + group.counts.pending, 0);
-  const pending = phase === 'canary' ? (repair.canary?.counts.pending ?? 0) - skippedCount : repair.counts.pending;
-  if (pending <= 0) return { repair, starts: null, wakeAt: null };
+  const pendingCount = phase === 'canary' ? (repair.canary?.counts.pending ?? 0) - skippedCount : repair.counts.pending;
+  if (pendingCount <= 0) return { repair, starts: null, wakeAt: null };
   if (now < repair.nextStartAt) return { repair, starts: null, wakeAt: Math.ceil(repair.nextStartAt) };
-  const { count, nextStartAt } = admittedStarts(repair, pending, now);
+  const { count, nextStartAt } = admittedStarts(repair, pendingCount, now);
   const wakeAt = Math.max(Math.ceil(nextStartAt), now + MIN_ROUND_MS);
   const excludedGroups = failedCanaryGroups.map(({ fingerprint }) => fingerprint);
   const starts: AdmittedStarts = { of: phase === 'canary' ? 'canary' : 'rest', count, excludedGroups };
@@ -353,12 +353,12 @@ export function tickRepair(current: Repair, now: number): RepairTick {
 }
 
 /** Returns how many starts are admitted now, and when the next one is due. At least one is admitted, because its time has come. */
-function admittedStarts({ ratePerSecond, nextStartAt }: Repair, pending: number, now: number) {
-  if (ratePerSecond === null) return { count: Math.min(pending, UNPACED_BATCH_SIZE), nextStartAt: now };
+function admittedStarts({ ratePerSecond, nextStartAt }: Repair, pendingCount: number, now: number) {
+  if (ratePerSecond === null) return { count: Math.min(pendingCount, UNPACED_BATCH_SIZE), nextStartAt: now };
   const intervalMs = 1000 / ratePerSecond;
-  const from = Math.max(nextStartAt, now - MAX_CATCH_UP_MS);
-  const count = Math.min(pending, Math.floor((now - from) / intervalMs) + 1);
-  return { count, nextStartAt: from + count * intervalMs };
+  const firstStartAt = Math.max(nextStartAt, now - MAX_CATCH_UP_MS);
+  const count = Math.min(pendingCount, Math.floor((now - firstStartAt) / intervalMs) + 1);
+  return { count, nextStartAt: firstStartAt + count * intervalMs };
 }
 
 /** Returns the repair in its current phase. */

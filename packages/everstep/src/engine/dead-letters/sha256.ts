@@ -60,7 +60,7 @@ function processBlock(state: Uint32Array, words: Uint32Array): void {
   for (let i = 0; i < mixed.length; i++) state[i] = wordAt(state, i) + (mixed[i] ?? 0);
 }
 
-/** Returns the digest of the text in UTF-8, as 64 lower-case hexadecimal digits. */
+/** Returns the digest of the text in UTF-8, as 64 lowercase hexadecimal digits. */
 export function sha256(text: string): string {
   const view = padMessage(text);
   const state = Uint32Array.from(INITIAL_STATE);

@@ -23,8 +23,8 @@ export interface FailedBy {
 }
 
 /**
- * Returns the details of a reported error; undefined if there are none. An SDK that reports no source has only its stack,
- * whose first own frame is the source.
+ * Returns the details of a reported error; undefined if there are none. If the SDK reports no source, the source is the first
+ * frame of the stack that belongs to the user's own code.
  */
 export function detailsOf({ message, code, stack, causes, source: reportedSource }: ErrorFrame): ErrorDetails | undefined {
   const { lines } = frameLines(stack ?? '', message);

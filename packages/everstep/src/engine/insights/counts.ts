@@ -1,6 +1,6 @@
 /**
- * Counters of runs and steps in a period, to which `count-insights` writes add. Stores keep them in the form of
- * `stored-counts.ts`.
+ * Counters of runs and steps in a period, to which `count-insights` writes add. `stored-counts.ts` defines the form in which
+ * stores keep them.
  */
 import type { RunStatus } from '../runs/run.js';
 import { addDuration, bucketOf, type Histogram } from './histogram.js';
@@ -24,7 +24,7 @@ export interface RunCounts {
   canceled: number;
   /** Durations of runs that succeeded or failed, from creation to end. */
   readonly durations: Histogram;
-  /** Keyed by name. `CODE` is the code between steps, `OTHER` all steps without counters of their own. */
+  /** Keyed by name. `CODE` is the code between steps, `OTHER` all steps without separate counters. */
   readonly steps: Map<string | null, StepCounts>;
 }
 
@@ -81,8 +81,8 @@ export const startOfDay = (at: number): number => at - (at % DAY_MS);
 function stepNameOf(name: string | null): string {
   if (name === null) return CODE;
   // A truncated surrogate pair is not valid text.
-  const short = name.length > MAX_STEP_NAME_LENGTH ? name.slice(0, MAX_STEP_NAME_LENGTH).replace(/[\uD800-\uDBFF]$/, '') : name;
-  return short.includes('\0') ? short.replaceAll('\0', '\uFFFD') : short;
+  const shortName = name.length > MAX_STEP_NAME_LENGTH ? name.slice(0, MAX_STEP_NAME_LENGTH).replace(/[\uD800-\uDBFF]$/, '') : name;
+  return shortName.includes('\0') ? shortName.replaceAll('\0', '\uFFFD') : shortName;
 }
 
 /** Returns the counters of the step, and adds them if they are missing. */

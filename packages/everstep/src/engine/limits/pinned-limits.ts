@@ -2,8 +2,8 @@
 import type { FlowControlState } from '../runs/run.js';
 
 /**
- * Returns the only pinned limit, or null if both or neither are pinned. Stores keep it beside a flag that says whether anything
- * is pinned. Versions that always pin both limits together read and write only that flag.
+ * Returns the only pinned limit, or null if both or neither are pinned. Stores keep it next to a flag that states whether any
+ * limit is pinned. Earlier versions, which always pin both limits together, read and write only the flag.
  */
 export function pinnedOnly({
   parallelismPinned,

@@ -1,5 +1,5 @@
 /**
- * The steps that an endpoint plans. Each new step becomes a task. A result that is already known (an event that
+ * The steps that an endpoint plans. Each new step becomes a task. A result that is already available (an event that
  * arrived earlier, the URL of a webhook) is recorded immediately, in the same decision.
  * Keeps invariant 18.
  */
@@ -36,8 +36,8 @@ export function checkJournal(draft: Draft): void {
 const depthOf = (run: Run): number => (run.origin?.kind === 'invoke' ? run.origin.depth : 0);
 
 function checkRetryDelay(stepName: string, source: string | undefined): void {
-  const parsed = source === undefined ? null : parseRetryDelay(source);
-  if (parsed?.ok === false) throw new PlanRefusedError(`step "${stepName}" has an invalid retry delay: ${parsed.message}`);
+  const retryDelay = source === undefined ? null : parseRetryDelay(source);
+  if (retryDelay?.ok === false) throw new PlanRefusedError(`step "${stepName}" has an invalid retry delay: ${retryDelay.message}`);
 }
 
 /** Returns the body that the step sends, if any. */
@@ -82,21 +82,21 @@ export function checkResults({ context }: Draft, results: readonly StepResult[],
 
 /** Throws PlanRefusedError if the body that the step sends exceeds the message limit. */
 function checkSize(step: PlannedStep, { context }: Draft): void {
-  const limit = context.messageLimit ?? null;
+  const messageLimit = context.messageLimit ?? null;
   const body = bodyOf(step);
-  if (limit === null || body === undefined) return;
+  if (messageLimit === null || body === undefined) return;
   const bytes = bytesOf(body);
-  if (bytes <= limit.maxBytes) return;
+  if (bytes <= messageLimit.maxBytes) return;
   throw new PlanRefusedError(
-    `step "${step.name}" (${step.stepId}) sends a message of ${bytes} bytes, but the plan ${limit.plan} allows at most ` +
-      `${limit.maxBytes} (body-too-large); send less, or resume the run after changing the plan`,
+    `step "${step.name}" (${step.stepId}) sends a message of ${bytes} bytes, but the plan ${messageLimit.plan} allows at most ` +
+      `${messageLimit.maxBytes} (body-too-large); send less, or resume the run after changing the plan`,
     'step-body-too-large',
   );
 }
 
-function taskOf(step: PlannedStep, group: number, concurrent: number, draft: Draft): Task | null {
+function createTask(step: PlannedStep, group: number, concurrent: number, draft: Draft): Task | null {
   const { now } = draft;
-  const base = {
+  const commonProperties = {
     slot: step.stepId,
     name: step.name,
     group,
@@ -106,26 +106,26 @@ function taskOf(step: PlannedStep, group: number, concurrent: number, draft: Dra
   };
   switch (step.type) {
     case 'Run':
-      return { ...base, kind: 'step', dueAt: now, retried: 0, ...(step.asks ? { stepType: step.asks } : {}) };
+      return { ...commonProperties, kind: 'step', dueAt: now, retried: 0, ...(step.asks ? { stepType: step.asks } : {}) };
     case 'SleepFor':
     case 'SleepUntil': {
       const sleepMs = step.type === 'SleepFor' ? step.sleepMs : null;
       const wakeAt = Math.max(now, step.type === 'SleepFor' ? now + step.sleepMs : step.wakeAt);
-      return { ...base, kind: 'sleep', stepType: step.type, sleepMs, wakeAt, dueAt: wakeAt };
+      return { ...commonProperties, kind: 'sleep', stepType: step.type, sleepMs, wakeAt, dueAt: wakeAt };
     }
     case 'Wait':
     case 'WaitForWebhook': {
       const deadlineAt = now + step.timeoutMs;
-      return { ...base, kind: 'wait', stepType: step.type, eventIds: step.eventIds, deadlineAt, dueAt: deadlineAt };
+      return { ...commonProperties, kind: 'wait', stepType: step.type, eventIds: step.eventIds, deadlineAt, dueAt: deadlineAt };
     }
     case 'Notify': {
       const { eventId, content, workflowRunId = null } = step;
-      return { ...base, kind: 'notify', dueAt: now, eventId, workflowRunId, content };
+      return { ...commonProperties, kind: 'notify', dueAt: now, eventId, workflowRunId, content };
     }
     case 'Call':
       checkRetryDelay(step.name, step.call.retryDelay);
       if (step.call.flowControl) draft.applyFlowControl(step.call.flowControl);
-      return { ...base, kind: 'call', dueAt: now, retried: 0, call: step.call };
+      return { ...commonProperties, kind: 'call', dueAt: now, retried: 0, call: step.call };
     case 'Invoke': {
       checkRetryDelay(step.name, step.invoke.retryDelay);
       if (depthOf(draft.state) >= LIMITS.maxInvokeDepth) {
@@ -134,13 +134,13 @@ function taskOf(step: PlannedStep, group: number, concurrent: number, draft: Dra
             `${LIMITS.maxInvokeDepth}. Check whether a workflow invokes itself endlessly`,
         );
       }
-      const key = newKey(draft.context);
+      const childRunKey = newKey(draft.context);
       return {
-        ...base,
+        ...commonProperties,
         kind: 'invoke',
         dueAt: now,
-        childRunKey: key,
-        childWorkflowRunId: step.invoke.workflowRunId ?? `wfr_${key}`,
+        childRunKey,
+        childWorkflowRunId: step.invoke.workflowRunId ?? `wfr_${childRunKey}`,
         childCreatedAt: now,
         invoke: step.invoke,
       };
@@ -160,11 +160,11 @@ function createWebhook(step: PlannedStep, group: number, concurrent: number, dra
 }
 
 /** Replaces the task of a step that was planned by name only, when the endpoint specifies what the step needs. */
-function completeStep(step: PlannedStep, open: Extract<Task, { kind: 'step' }>, draft: Draft): void {
-  const { group, concurrent } = open;
+function completeStep(step: PlannedStep, plannedTask: Extract<Task, { kind: 'step' }>, draft: Draft): void {
+  const { group, concurrent } = plannedTask;
   checkSize(step, draft);
-  draft.deleteTask(open.slot);
-  const task = taskOf(step, group, concurrent, draft);
+  draft.deleteTask(plannedTask.slot);
+  const task = createTask(step, group, concurrent, draft);
   if (task === null) {
     createWebhook(step, group, concurrent, draft);
     return;
@@ -206,7 +206,7 @@ export function plan(draft: Draft, planned: readonly PlannedStep[]): void {
     if (step.stepId !== draft.known)
       throw new ProtocolViolation(`it plans step ${step.stepId}, but the next new step is ${draft.known}`);
     checkSize(step, draft);
-    const task = taskOf(step, group, newSteps.length, draft);
+    const task = createTask(step, group, newSteps.length, draft);
     if (task === null) createWebhook(step, group, newSteps.length, draft);
     else {
       draft.putTask(task);

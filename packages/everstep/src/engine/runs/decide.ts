@@ -1,7 +1,7 @@
 /**
  * The engine decides what an event means for a run. It is synchronous and total. Time and randomness are inputs, writes are
- * outputs, and there are no side effects. It does not know how a step is transported: the outcome of an attempt is a reply or a
- * failure. Keeps invariants 4 and 11.
+ * outputs, and there are no side effects. The engine does not depend on how steps are transported: the outcome of an attempt
+ * is a reply or a failure. Keeps invariants 4 and 11.
  */
 import type { EventContent, InvokeOutcome, NotifyOutcome, StepReply } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
@@ -47,7 +47,7 @@ export type RunEvent =
     }
   /** A task without a request (a sleep, a wait) may be due. */
   | { readonly kind: 'due'; readonly slot: number }
-  /** The event that the wait in this slot waits for was notified. */
+  /** An event that the wait in this slot waits for was published. */
   | { readonly kind: 'notified'; readonly slot: number; readonly eventId: string; readonly content: EventContent }
   /** An event for this run only. It has no effect if the run already stores the maximum number of events. */
   | { readonly kind: 'event-received'; readonly event: KeptEvent }
@@ -59,7 +59,7 @@ export type RunEvent =
   | { readonly kind: 'invoke-ended'; readonly slot: number; readonly messageId: string; readonly outcome: InvokeOutcome }
   | { readonly kind: 'cancel' };
 
-type AttemptTask = Extract<Task, { kind: 'advance' | 'step' }>;
+type CodeTask = Extract<Task, { kind: 'advance' | 'step' }>;
 
 const isCurrentMessage = (task: Task, messageId: string): boolean => task.messageId === messageId;
 
@@ -145,11 +145,10 @@ function decideAttempt(
   const task = run.tasks.get(event.attempt.slot);
   if ((task?.kind !== 'advance' && task?.kind !== 'step') || !isCurrentAttempt(task, event.attempt))
     return unchangedDecision(run);
-  const attemptedTask: AttemptTask = task;
-  if (event.kind === 'replied')
-    return applyReply(() => new Draft(run, context), attemptedTask, event.reply, event.envelope).finish();
-  if (event.kind === 'exchange-ended') return endExchange(run, attemptedTask, event.envelope, context);
+  const codeTask: CodeTask = task;
+  if (event.kind === 'replied') return applyReply(() => new Draft(run, context), codeTask, event.reply, event.envelope).finish();
+  if (event.kind === 'exchange-ended') return endExchange(run, codeTask, event.envelope, context);
   const draft = new Draft(run, context);
-  failAttempt(draft, attemptedTask, event.failure);
+  failAttempt(draft, codeTask, event.failure);
   return draft.finish();
 }

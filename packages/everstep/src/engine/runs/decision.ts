@@ -152,7 +152,7 @@ export class Draft {
   /** Adds the task or replaces the one in its slot, and counts its message if it is new. */
   putTask(task: Task): void {
     const { messageId } = task;
-    // A message with a known id is not new: it only moves to another slot.
+    // A message that moves to another slot keeps its id, so it is not new.
     const isKnown = this.tasks.get(task.slot)?.messageId === messageId || this.lastClosedMessageId === messageId;
     if (!isKnown && isMessage(task)) this.newMessages++;
     this.tasks.put(task);
@@ -169,7 +169,7 @@ export class Draft {
     this.writes.push({ kind: 'delete-task', runKey: this.run.key, slot });
   }
 
-  /** Notes that the code has run until quiet on the first `length` entries of the journal. */
+  /** Records that the code has run until quiet on the first `length` entries of the journal. */
   markQuietAt(length: number): void {
     if (length > this.run.quietAt) this.run = { ...this.run, quietAt: length };
   }
@@ -183,11 +183,11 @@ export class Draft {
     const openTask = this.tasks.get(result.stepId);
     const plannedTask = openTask && 'name' in openTask ? openTask : null;
     const createdAt = plannedTask?.createdAt ?? message.createdAt;
-    // The clocks of other nodes and of endpoints may differ, so times are limited to this range.
-    const limitTime = (time: number): number => Math.min(this.now, Math.max(createdAt, time));
-    const endedAt = completedAt === undefined ? this.now : limitTime(completedAt);
+    // The clocks of other nodes and of endpoints may differ, so times are clamped to the period since the step was created.
+    const clampTime = (time: number): number => Math.min(this.now, Math.max(createdAt, time));
+    const endedAt = completedAt === undefined ? this.now : clampTime(completedAt);
     if (isTimed(result.type)) {
-      const startTime = startedAt === undefined ? createdAt : limitTime(startedAt);
+      const startTime = startedAt === undefined ? createdAt : clampTime(startedAt);
       this.countStep({ name: result.name, outcome: 'finished', durationMs: Math.max(0, endedAt - startTime) });
     }
     this.deleteTask(result.stepId);
@@ -196,7 +196,7 @@ export class Draft {
       group: plannedTask?.group ?? result.stepId,
       concurrent: plannedTask?.concurrent ?? 1,
       createdAt,
-      ...(startedAt === undefined ? {} : { startedAt: limitTime(startedAt) }),
+      ...(startedAt === undefined ? {} : { startedAt: clampTime(startedAt) }),
       completedAt: endedAt,
       sleepMs: plannedTask?.kind === 'sleep' ? plannedTask.sleepMs : null,
       wakeAt: plannedTask?.kind === 'sleep' ? plannedTask.wakeAt : null,
@@ -257,7 +257,7 @@ export class Draft {
     this.run = { ...this.run, keptEvents: this.run.keptEvents.filter((event) => event.eventKey !== eventKey) };
   }
 
-  /** Notes that the endpoint has a failure function. */
+  /** Records that the endpoint has a failure function. */
   noteFailureFunction(): void {
     if (this.run.failureFunction) return;
     this.writes.push({ kind: 'note-failure-function', runKey: this.run.key });

@@ -7,7 +7,7 @@
 import type { EncodedBody } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 
-/** A request that was sent, as its sender knows it. */
+/** A request that was sent, with all details that its sender has. */
 export interface SentRequest {
   /** Time when the request was sent, Unix ms. */
   readonly startedAt: number;
@@ -33,7 +33,7 @@ export interface KeptRequest {
   readonly request: {
     readonly method: string;
     readonly url: string;
-    /** Headers with lower-case names. */
+    /** Headers with lowercase names. */
     readonly headers: HeaderMap;
     readonly bodyBytes: number;
     /** Start of the body; absent if it can be rebuilt from recorded data. */
@@ -76,7 +76,7 @@ function keptHeaders(pairs: Iterable<readonly [name: string, values: readonly st
   return Object.fromEntries(headers);
 }
 
-function* inPairs(headers: readonly string[]): Generator<readonly [string, readonly string[]]> {
+function* headerPairs(headers: readonly string[]): Generator<readonly [string, readonly string[]]> {
   for (let i = 0; i + 1 < headers.length; i += 2) yield [headers[i] ?? '', [headers[i + 1] ?? '']];
 }
 
@@ -113,7 +113,7 @@ export function keptRequest({ startedAt, durationMs, method, url, headers, bodyB
     request: {
       method,
       url,
-      headers: keptHeaders(inPairs(headers)),
+      headers: keptHeaders(headerPairs(headers)),
       bodyBytes,
       ...(body === null ? {} : { body: beginningOf(body, LIMITS.maxKeptAttemptRequestBytes) }),
     },

@@ -38,7 +38,7 @@ export type ForkDecision =
   /** If `because` is `request`, a different request could succeed; if it is `run`, this run cannot be forked. */
   | { readonly kind: 'refused'; readonly because: 'request' | 'run'; readonly message: string };
 
-const refused = (because: 'request' | 'run', message: string): ForkDecision => ({ kind: 'refused', because, message });
+const rejection = (because: 'request' | 'run', message: string): ForkDecision => ({ kind: 'refused', because, message });
 
 /** A recorded step. If its result was omitted, `outLeftOut` is the size of the result in bytes. */
 export type JournalEntry = RecordedStep & { readonly outLeftOut?: number };
@@ -80,13 +80,13 @@ interface ForkedJournal {
   /** Number of entries that are copied from the other run, unchanged or edited. */
   readonly length: number;
   /** Edited entries, and the supplied entry after them. */
-  readonly edited: readonly RecordedStep[];
+  readonly editedSteps: readonly RecordedStep[];
 }
 
 /** Returns the journal of the fork, or the problem of the request. */
 function editJournal(run: Run, journal: readonly JournalEntry[], request: ForkRequest, now: number): ForkedJournal | string {
   const length = keptLength(run, journal, request.fromStep);
-  const edited: RecordedStep[] = [];
+  const editedSteps: RecordedStep[] = [];
   for (const { stepId, out } of request.results) {
     const properties = knownStep(run, journal, stepId);
     const keptIndex = journal.findIndex((step, index) => index < length && step.stepId === stepId);
@@ -104,9 +104,9 @@ function editJournal(run: Run, journal: readonly JournalEntry[], request: ForkRe
     if (entry === null && properties.concurrent > 1 && run.settings.steps?.joined) {
       return `step ${stepId} cannot be given a result because it was planned together with other steps, and this endpoint can only run them together`;
     }
-    edited.push(entry ? editedStep(entry, out) : suppliedStep(properties, { stepId, out, index: length, now }));
+    editedSteps.push(entry ? editedStep(entry, out) : suppliedStep(properties, { stepId, out, index: length, now }));
   }
-  return { length, edited };
+  return { length, editedSteps };
 }
 
 const editedStep = ({ outLeftOut: _, ...entry }: JournalEntry, out: string | null): RecordedStep => ({
@@ -132,24 +132,24 @@ export function forkRun(
   context: DecisionContext,
 ): ForkDecision {
   if (original.settings.message)
-    return refused('run', 'a plain message has no steps, so it cannot be forked; restart it instead');
+    return rejection('run', 'a plain message has no steps, so it cannot be forked; restart it instead');
   const lastStepId = lastPosition(original, journal);
   const { fromStep, note, input } = request;
   if (fromStep > lastStepId + 1) {
-    return refused(
+    return rejection(
       'request',
       `fromStep must be a step of the run or the position after its last step, so at most ${lastStepId + 1}, not ${fromStep}`,
     );
   }
   const forkedJournal = editJournal(original, journal, request, context.now);
-  if (typeof forkedJournal === 'string') return refused('request', forkedJournal);
-  const editedByIndex = new Map(forkedJournal.edited.map((step) => [step.index, step]));
+  if (typeof forkedJournal === 'string') return rejection('request', forkedJournal);
+  const editedByIndex = new Map(forkedJournal.editedSteps.map((step) => [step.index, step]));
   const steps: JournalEntry[] = journal.slice(0, forkedJournal.length).map((step) => editedByIndex.get(step.index) ?? step);
   const suppliedEntry = editedByIndex.get(forkedJournal.length);
   if (suppliedEntry) steps.push(suppliedEntry);
   const journalBytes = steps.reduce((sum, { out, outLeftOut }) => sum + (outLeftOut ?? out?.length ?? 0), 0);
   if (journalBytes > LIMITS.maxJournalBytes)
-    return refused('request', `the results exceed ${LIMITS.maxJournalBytes} bytes in total (maxJournalBytes)`);
+    return rejection('request', `the results exceed ${LIMITS.maxJournalBytes} bytes in total (maxJournalBytes)`);
 
   const newPayload: RunPayload =
     input === null ? payload : { ...payload, body: input.body, contentType: input.contentType ?? payload.contentType };
@@ -191,7 +191,7 @@ export function forkRun(
       length: forkedJournal.length,
       without: [...editedByIndex.keys()],
     },
-    ...forkedJournal.edited.map((step): StoreWrite => ({ kind: 'record-step', runKey: run.key, step })),
+    ...forkedJournal.editedSteps.map((step): StoreWrite => ({ kind: 'record-step', runKey: run.key, step })),
     ...(run.failureFunction ? [{ kind: 'note-failure-function', runKey: run.key } as const] : []),
     ...otherWrites,
   ];
@@ -199,7 +199,7 @@ export function forkRun(
     kind: 'forked',
     run,
     payload: newPayload,
-    edited: forkedJournal.edited.map(({ stepId }) => stepId),
+    edited: forkedJournal.editedSteps.map(({ stepId }) => stepId),
     unit: { guards: [{ kind: 'run-present', runKey: original.key }, ...startedRun.unit.guards], writes },
   };
 }

@@ -13,7 +13,7 @@ import type { SentRequest } from './exchanges.js';
 import { failAttempt } from './failure.js';
 import { ADVANCE_SLOT, type DeliveryFailure, type Task } from './run.js';
 
-type AttemptTask = Extract<Task, { kind: 'advance' | 'step' }>;
+type CodeTask = Extract<Task, { kind: 'advance' | 'step' }>;
 
 /** The HTTP response that contained the reply. It is stored with the dead letter if this was the last attempt. */
 export interface ReplyEnvelope {
@@ -37,7 +37,7 @@ function failureOf(
 /** Returns the time at which the endpoint was called, Unix ms. */
 const callTimeOf = ({ sent, startedAt = sent?.startedAt }: ReplyEnvelope): number | undefined => startedAt;
 
-function applyProgress(draft: Draft, task: AttemptTask, reply: ProgressReply, envelope: ReplyEnvelope): void {
+function applyProgress(draft: Draft, task: CodeTask, reply: ProgressReply, envelope: ReplyEnvelope): void {
   const isCurrent = reply.base === draft.journalLength;
   if (reply.failureFunction) draft.noteFailureFunction();
   const { done, advanced } = reply;
@@ -50,9 +50,9 @@ function applyProgress(draft: Draft, task: AttemptTask, reply: ProgressReply, en
     throw new ProtocolViolation(`it did not report the requested step ${task.slot} ("${task.name}")`);
   }
   if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);
-  const ranPastResults = done.length > 0 && advanced;
-  draft.markQuietAt(ranPastResults && isCurrent ? reply.base + done.length : reply.base);
-  if (!ranPastResults || isCurrent) {
+  const hasRunPastResults = done.length > 0 && advanced;
+  draft.markQuietAt(hasRunPastResults && isCurrent ? reply.base + done.length : reply.base);
+  if (!hasRunPastResults || isCurrent) {
     plan(draft, reply.planned);
     if (reply.end?.kind === 'finished') draft.end({ status: 'succeeded', result: reply.end.result ?? null });
     else if (reply.end?.kind === 'canceled') draft.end({ status: 'canceled' });
@@ -72,13 +72,7 @@ function applyProgress(draft: Draft, task: AttemptTask, reply: ProgressReply, en
 }
 
 /** Fails the step that followed the results of the reply. It is new, and this was its first attempt. */
-function failFollowingStep(
-  draft: Draft,
-  task: AttemptTask,
-  reply: FailedReply,
-  isCurrent: boolean,
-  failure: DeliveryFailure,
-): void {
+function failFollowingStep(draft: Draft, task: CodeTask, reply: FailedReply, isCurrent: boolean, failure: DeliveryFailure): void {
   if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);
   const { step, base, done } = reply;
   // The step was requested on an order of results that did not occur. The code is called again with the actual order.
@@ -91,7 +85,7 @@ function failFollowingStep(
   draft.markQuietAt(base + done.length);
   const { now } = draft;
   const messageId = draft.newMessageId();
-  const failedTask: AttemptTask = {
+  const failedTask: CodeTask = {
     ...{ kind: 'step', slot, name, group: slot, concurrent: 1 },
     ...{ messageId, dueAt: now, createdAt: now, retried: 0 },
   };
@@ -99,7 +93,7 @@ function failFollowingStep(
   failAttempt(draft, failedTask, failure);
 }
 
-function applyFailure(draft: Draft, task: AttemptTask, reply: FailedReply, envelope: ReplyEnvelope): void {
+function applyFailure(draft: Draft, task: CodeTask, reply: FailedReply, envelope: ReplyEnvelope): void {
   const isCurrent = reply.base === draft.journalLength;
   if (reply.failureFunction) draft.noteFailureFunction();
   checkResults(draft, reply.done, undefined);
@@ -114,7 +108,7 @@ function applyFailure(draft: Draft, task: AttemptTask, reply: FailedReply, envel
   else if (step && task.kind === 'advance' && step.stepId === draft.known) {
     // The attempt found the step and failed in it. From now on the step is a separate task.
     draft.deleteTask(ADVANCE_SLOT);
-    const failedStep: AttemptTask = {
+    const failedStep: CodeTask = {
       ...task,
       kind: 'step',
       slot: step.stepId,
@@ -160,7 +154,7 @@ function applyFailure(draft: Draft, task: AttemptTask, reply: FailedReply, envel
 /** Fails the run. Results that were reported with the plan are kept, so that a resume continues from them. */
 function refusePlan(
   newDraft: () => Draft,
-  task: AttemptTask,
+  task: CodeTask,
   reply: StepReply,
   envelope: ReplyEnvelope,
   { message, counter }: PlanRefusedError,
@@ -181,7 +175,7 @@ function refusePlan(
 }
 
 /** Applies a reply to the attempt of `task`, which must be the task in its slot. */
-export function applyReply(newDraft: () => Draft, task: AttemptTask, reply: StepReply, envelope: ReplyEnvelope): Draft {
+export function applyReply(newDraft: () => Draft, task: CodeTask, reply: StepReply, envelope: ReplyEnvelope): Draft {
   const draft = newDraft();
   try {
     switch (reply.kind) {

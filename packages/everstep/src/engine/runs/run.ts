@@ -96,7 +96,7 @@ export type Task =
       /** Time when the sleep ends, Unix ms. Same as `dueAt`, but kept while the task is parked. */
       readonly wakeAt: number;
     })
-  /** Wait for the first of these events, or for the timeout when it is due, without a request. */
+  /** Wait for the first of these events, without a request. The wait times out when the task is due. */
   | (StepTaskBase & {
       readonly kind: 'wait';
       readonly stepType: 'Wait' | 'WaitForWebhook';
@@ -275,7 +275,7 @@ export type RunOutcome =
 export interface RunPayload {
   readonly body: Uint8Array;
   readonly contentType: string | null;
-  /** Headers with lower-case names that are forwarded to the workflow. */
+  /** Headers with lowercase names that are forwarded to the workflow. */
   readonly forwardHeaders: Readonly<Record<string, string>>;
 }
 
@@ -322,7 +322,7 @@ export interface Schedule {
 export interface DestinationHold {
   /** Scheme, host and port of the destination. */
   readonly origin: string;
-  /** Whether failures tripped the breaker, or a person holds it. */
+  /** What holds the destination: the breaker, which failures have tripped, or a person. */
   readonly by: 'breaker' | 'hand';
   readonly reason: string;
   /** Time since which the destination has been held, Unix ms. */
@@ -343,7 +343,10 @@ export interface RetentionRule {
   readonly maxAgeMs: number | null;
   readonly maxCount: number | null;
 }
-/** `failed` means runs whose entry has left the dead letter queue. Runs with an entry in it have their own rule, `deadLetter`. */
+/**
+ * `failed` means runs whose entry was removed from the dead letter queue. Runs with an entry in it have their own rule,
+ * `deadLetter`.
+ */
 export type RetentionState = 'succeeded' | 'failed' | 'canceled' | 'deadLetter';
 export type RetentionSettings = Readonly<Record<RetentionState, RetentionRule>>;
 

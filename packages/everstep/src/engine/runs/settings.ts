@@ -1,6 +1,6 @@
 /**
- * Settings of a run, and how they pass to runs that continue it. A fork and a schedule keep all settings. Code for a resume, a
- * restart, a trigger or an invocation that does not handle every setting does not compile.
+ * Settings of a run, and which of them are passed on to runs that continue it. A fork and a schedule keep all settings.
+ * Code for a resume, a restart, a trigger or an invocation that does not handle every setting does not compile.
  */
 
 import type { TraceContext } from '@everstep/sdk/protocol';
@@ -47,7 +47,7 @@ export interface MessageSettings {
   readonly notBefore?: number;
   /** Receives every response, as a separate message. */
   readonly callback?: FailureCallback;
-  /** The alert destination that it is a notice for. Its current address is read when the message is sent. */
+  /** The alert destination, if the message is a notice. Its current address is read when the message is sent. */
   readonly destination?: string;
   /** The message whose response this one reports. */
   readonly callbackOf?: string;
@@ -57,7 +57,7 @@ export interface MessageSettings {
 export interface Redaction {
   /** The body of the trigger, and the results of the steps and of the run. */
   readonly body: boolean;
-  /** Forwarded headers: all, or those with these lower-case names. */
+  /** Forwarded headers: all, or those with these lowercase names. */
   readonly headers: true | readonly string[];
   /** Fields of JSON bodies and results, at any depth. */
   readonly fields: readonly string[];
@@ -65,9 +65,9 @@ export interface Redaction {
 
 /** How the protocol of an endpoint handles steps. */
 export interface StepRules {
-  /** The code continues only when all steps that were planned together are recorded. A call before that has no effect. */
+  /** Whether the code continues only when all steps that were planned together are recorded. A call before that has no effect. */
   readonly joined: boolean;
-  /** Whether the endpoint need not introduce itself before its first step is requested. */
+  /** Whether the first step can be requested without an introduction of the endpoint. */
   readonly introduced: boolean;
 }
 

@@ -151,7 +151,7 @@ function reopenTask(task: Task, now: number, delayMs: number, context: DecisionC
 }
 
 /**
- * Creates a new run from a dead letter. Taking the entry and creating the run are one unit, guarded by the presence
+ * Creates a new run from a dead letter. Removing the entry and creating the run are one unit, guarded by the presence
  * of the entry. Of two concurrent callers, one creates a run, and the other learns that the entry no longer
  * exists.
  */

@@ -55,7 +55,7 @@ export function applySubmission(
 ): Decision {
   const task = requestingTask(run, submission);
   if (task === null) return unchangedDecision(run);
-  if (submission.introduction) return introduce(run, task, context);
+  if (submission.introduction) return requestFirstStep(run, task, context);
   const reply: ProgressReply = {
     protocol: PROTOCOL_VERSION,
     kind: 'progress',
@@ -70,7 +70,7 @@ export function applySubmission(
 }
 
 /** Calls the endpoint again, now for the first step, as a separate message with its own attempts. */
-function introduce(run: Run, task: RequestingTask, context: DecisionContext): Decision {
+function requestFirstStep(run: Run, task: RequestingTask, context: DecisionContext): Decision {
   if (task.kind !== 'advance' || run.quietAt >= 0) return unchangedDecision(run);
   const draft = new Draft(run, context);
   draft.markQuietAt(0);

@@ -9,7 +9,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
-const isOptional = (value: unknown, isValid: (value: unknown) => boolean): boolean => value === undefined || isValid(value);
+const isAbsentOr = (value: unknown, isValid: (value: unknown) => boolean): boolean => value === undefined || isValid(value);
 const isArrayOf = (value: unknown, isValid: (value: unknown) => boolean): boolean => Array.isArray(value) && value.every(isValid);
 
 const isBody = (value: unknown): boolean =>
@@ -19,24 +19,24 @@ const isHeaders = (value: unknown): boolean =>
 
 function isContent(value: unknown): boolean {
   if (!isObject(value) || !isBody(value.body)) return false;
-  if (value.kind === 'data') return isOptional(value.contentType, isText);
+  if (value.kind === 'data') return isAbsentOr(value.contentType, isText);
   return value.kind === 'request' && isText(value.method) && isText(value.query) && isHeaders(value.headers);
 }
 
-const isWait = (value: unknown): boolean =>
+const isWaitOutcome = (value: unknown): boolean =>
   isObject(value) && (value.timeout === true || (value.timeout === false && isText(value.eventId) && isContent(value.content)));
 
-const isCall = (value: unknown): boolean =>
+const isCallOutcome = (value: unknown): boolean =>
   isObject(value) &&
   isCount(value.status) &&
   isHeaders(value.headers) &&
   isBody(value.body) &&
   isCount(value.attempts) &&
-  isOptional(value.error, isText);
+  isAbsentOr(value.error, isText);
 
-function isInvoke(value: unknown): boolean {
+function isInvokeOutcome(value: unknown): boolean {
   if (!isObject(value) || !isText(value.workflowRunId) || !isCount(value.workflowCreatedAt)) return false;
-  if (value.state === 'succeeded') return isOptional(value.result, isJsonText);
+  if (value.state === 'succeeded') return isAbsentOr(value.result, isJsonText);
   return value.state === 'canceled' || (value.state === 'failed' && isText(value.error));
 }
 
@@ -50,24 +50,24 @@ function isJsonText(value: unknown): boolean {
   }
 }
 
-const isNotified = (value: unknown): boolean =>
+const isNotifiedRun = (value: unknown): boolean =>
   isObject(value) && isText(value.messageId) && isText(value.workflowRunId) && isText(value.workflowUrl);
-const isNotify = (value: unknown): boolean =>
-  isObject(value) && isArrayOf(value.notified, isNotified) && typeof value.kept === 'boolean';
+const isNotifyOutcome = (value: unknown): boolean =>
+  isObject(value) && isArrayOf(value.notified, isNotifiedRun) && typeof value.kept === 'boolean';
 
 const BODY = '{"encoding":"utf8" or "base64","data":text}';
 const FORMS = {
-  Wait: [isWait, `{"timeout":true}, or {"timeout":false,"eventId":text,"content":{"kind":"data","body":${BODY}}}`],
+  Wait: [isWaitOutcome, `{"timeout":true}, or {"timeout":false,"eventId":text,"content":{"kind":"data","body":${BODY}}}`],
   WaitForWebhook: [
-    isWait,
+    isWaitOutcome,
     `{"timeout":true}, or {"timeout":false,"eventId":text,"content":{"kind":"request","method":text,"query":text,"headers":{name:[text]},"body":${BODY}}}`,
   ],
-  Call: [isCall, `{"status":number,"headers":{name:[text]},"body":${BODY},"attempts":number}`],
+  Call: [isCallOutcome, `{"status":number,"headers":{name:[text]},"body":${BODY},"attempts":number}`],
   Invoke: [
-    isInvoke,
+    isInvokeOutcome,
     '{"workflowRunId":text,"workflowCreatedAt":Unix ms,"state":"succeeded","result":JSON text}, or with the state "failed" and an "error", or "canceled"',
   ],
-  Notify: [isNotify, '{"notified":[{"messageId":text,"workflowRunId":text,"workflowUrl":text}],"kept":true or false}'],
+  Notify: [isNotifyOutcome, '{"notified":[{"messageId":text,"workflowRunId":text,"workflowUrl":text}],"kept":true or false}'],
 } as const satisfies Partial<Record<StepType, readonly [(value: unknown) => boolean, string]>>;
 
 /**

@@ -15,7 +15,7 @@ interface Chunk {
   count: number;
 }
 
-const chunkOf = (slot: number): number => Math.floor((slot - FIRST_SLOT) / CHUNK_SLOTS);
+const chunkIndexOf = (slot: number): number => Math.floor((slot - FIRST_SLOT) / CHUNK_SLOTS);
 const offsetOf = (slot: number): number => (slot - FIRST_SLOT) % CHUNK_SLOTS;
 
 export class TaskTable implements ReadonlyMap<number, Task> {
@@ -47,7 +47,7 @@ export class TaskTable implements ReadonlyMap<number, Task> {
   }
 
   get(slot: number): Task | undefined {
-    return slot < FIRST_SLOT ? undefined : this.chunks[chunkOf(slot)]?.tasks[offsetOf(slot)];
+    return slot < FIRST_SLOT ? undefined : this.chunks[chunkIndexOf(slot)]?.tasks[offsetOf(slot)];
   }
 
   has(slot: number): boolean {
@@ -56,7 +56,7 @@ export class TaskTable implements ReadonlyMap<number, Task> {
 
   /** Inserts the task, or replaces the one in its slot. */
   put(task: Task): void {
-    const chunk = this.ownChunk(chunkOf(task.slot));
+    const chunk = this.ownChunk(chunkIndexOf(task.slot));
     const offset = offsetOf(task.slot);
     if (chunk.tasks[offset] === undefined) {
       chunk.count++;
@@ -68,7 +68,7 @@ export class TaskTable implements ReadonlyMap<number, Task> {
   /** Deletes the task in the slot. Returns false if there is none. */
   delete(slot: number): boolean {
     if (!this.has(slot)) return false;
-    const index = chunkOf(slot);
+    const index = chunkIndexOf(slot);
     const chunk = this.ownChunk(index);
     chunk.tasks[offsetOf(slot)] = undefined;
     chunk.count--;

@@ -78,12 +78,12 @@ function cronerError(cron: string): string | null {
 }
 
 /** Explains which field is invalid and which values it allows. Each field is tried without the others. */
-function explain(parts: readonly string[], problem: string): string {
-  const fields = parts.length === FIELDS.length ? FIELDS : [SECOND, ...FIELDS];
+function explainProblem(fieldTexts: readonly string[], problem: string): string {
+  const fields = fieldTexts.length === FIELDS.length ? FIELDS : [SECOND, ...FIELDS];
   for (const [index, { name, allowedValues }] of fields.entries()) {
-    const part = parts[index] ?? '';
-    const fieldError = cronerError(fields.map((_, otherIndex) => (otherIndex === index ? part : '*')).join(' '));
-    if (fieldError !== null) return `"${part}" is not a valid ${name}: use ${allowedValues}; ${SYNTAX_OF_ANY_FIELD}`;
+    const fieldText = fieldTexts[index] ?? '';
+    const fieldError = cronerError(fields.map((_, otherIndex) => (otherIndex === index ? fieldText : '*')).join(' '));
+    if (fieldError !== null) return `"${fieldText}" is not a valid ${name}: use ${allowedValues}; ${SYNTAX_OF_ANY_FIELD}`;
   }
   return problem;
 }
@@ -98,25 +98,26 @@ export function parseCron(source: string, timeZone: string): ParsedCron {
   if (source.length > LIMITS.maxCronLength) {
     return rejection(`the expression is longer than ${LIMITS.maxCronLength} characters`);
   }
-  const trimmed = source.trim();
-  const [prefix = '', prefixZone] = TIME_ZONE_PREFIX.exec(trimmed) ?? [];
+  const trimmedSource = source.trim();
+  const [prefix = '', prefixZone] = TIME_ZONE_PREFIX.exec(trimmedSource) ?? [];
   const zone = prefixZone ?? timeZone;
   const canonicalZone = canonicalTimeZone(zone);
   if (canonicalZone === null) return rejection(`unknown time zone "${zone}": use an IANA name such as Europe/Berlin or UTC`);
-  const parts = trimmed.slice(prefix.length).match(/\S+/g) ?? [];
-  const cron = parts.join(' ');
+  const fieldTexts = trimmedSource.slice(prefix.length).match(/\S+/g) ?? [];
+  const cron = fieldTexts.join(' ');
   if (cron.startsWith('@')) {
     if (!NICKNAMES.includes(cron.toLowerCase()))
       return rejection(`unknown nickname "${cron}": use one of ${NICKNAMES.join(', ')}`);
   } else {
-    if (parts.length !== FIELDS.length && parts.length !== FIELDS.length + 1) {
-      const count = parts.length === 0 ? 'it is empty' : `it has ${parts.length}`;
-      return rejection(`the expression must have five fields, or six with seconds first, ${EXAMPLE}; ${count}`);
+    if (fieldTexts.length !== FIELDS.length && fieldTexts.length !== FIELDS.length + 1) {
+      const fieldCountText = fieldTexts.length === 0 ? 'it is empty' : `it has ${fieldTexts.length}`;
+      return rejection(`the expression must have five fields, or six with seconds first, ${EXAMPLE}; ${fieldCountText}`);
     }
-    const invalid = parts.find((part) => DISALLOWED_CHARACTER.test(part));
-    if (invalid !== undefined) return rejection(explain(parts, `"${invalid}" is not a valid field of an expression`));
+    const invalidField = fieldTexts.find((fieldText) => DISALLOWED_CHARACTER.test(fieldText));
+    if (invalidField !== undefined)
+      return rejection(explainProblem(fieldTexts, `"${invalidField}" is not a valid field of an expression`));
     const problem = cronerError(cron);
-    if (problem !== null) return rejection(explain(parts, problem));
+    if (problem !== null) return rejection(explainProblem(fieldTexts, problem));
   }
   if (createCroner(cron, canonicalZone).nextRun(new Date(SEARCH_FROM)) === null) {
     return rejection('the expression never matches: no such date exists');

@@ -68,8 +68,8 @@ function buildNode(node: jsep.Expression): Node {
       if (!isFunction(name)) throw new NotAllowedError(`unknown function "${name}"; use ${Object.keys(FUNCTIONS).join(', ')}`);
       const { min, max } = FUNCTIONS[name];
       if (args.length < min || args.length > max) {
-        const count = min === max ? min : `${min} to ${max}`;
-        throw new NotAllowedError(`${name} requires ${count} ${max === 1 ? 'argument' : 'arguments'}, not ${args.length}`);
+        const expected = min === max ? min : `${min} to ${max}`;
+        throw new NotAllowedError(`${name} requires ${expected} ${max === 1 ? 'argument' : 'arguments'}, not ${args.length}`);
       }
       return { kind: 'call', name, args: args.map(buildNode) };
     }
@@ -119,8 +119,8 @@ function defaultDelayMs(retried: number): number {
  * this `retried`, the default applies, which prevents a hot loop.
  */
 export function retryDelayMs(source: string | null, retried: number): number {
-  const parsed = source === null ? null : parseRetryDelay(source);
-  const value = parsed?.ok ? evaluate(parsed.expression, retried) : Number.NaN;
-  if (Number.isNaN(value)) return Math.round(defaultDelayMs(retried));
-  return Math.round(Math.min(LIMITS.maxRetryDelayMs, Math.max(0, value)));
+  const retryDelay = source === null ? null : parseRetryDelay(source);
+  const delayMs = retryDelay?.ok ? evaluate(retryDelay.expression, retried) : Number.NaN;
+  if (Number.isNaN(delayMs)) return Math.round(defaultDelayMs(retried));
+  return Math.round(Math.min(LIMITS.maxRetryDelayMs, Math.max(0, delayMs)));
 }

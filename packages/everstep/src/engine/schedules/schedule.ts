@@ -90,7 +90,7 @@ export function editSchedule(schedule: Schedule, edit: ScheduleEdit, context: De
   const { times = schedule, body, maxRetries, labels } = edit;
   const { cron, timeZone } = times;
   const nextAt = schedule.paused || hasSameTimes(schedule, times) ? schedule.nextAt : nextTickMs(cron, timeZone, context.now);
-  const edited: Schedule = {
+  const editedSchedule: Schedule = {
     ...schedule,
     cron,
     timeZone,
@@ -102,7 +102,7 @@ export function editSchedule(schedule: Schedule, edit: ScheduleEdit, context: De
       ...(labels === undefined ? {} : { labels }),
     },
   };
-  return putDecision(edited, schedule);
+  return putDecision(editedSchedule, schedule);
 }
 
 /**
@@ -124,26 +124,26 @@ export function skipTick(schedule: Schedule, reason: DayCountKind | null, contex
     { kind: 'schedule-due', instanceId, scheduleId, nextAt: tickAt },
     unchangedGuard(schedule, schedule),
   ];
-  const put = { kind: 'put-schedule', schedule: movedSchedule } as const;
-  const writes: CommitUnit['writes'] = reason === null ? [put] : [put, countOfDay(instanceId, reason, context)];
+  const putSchedule = { kind: 'put-schedule', schedule: movedSchedule } as const;
+  const writes: CommitUnit['writes'] = reason === null ? [putSchedule] : [putSchedule, countOfDay(instanceId, reason, context)];
   return { schedule: movedSchedule, unit: { guards, writes } };
 }
 
 /** A schedule whose tick has started runs. */
 export interface FiredSchedule extends ScheduleDecision {
-  /** One run; for a message to a group, one for each endpoint. */
+  /** One run, or one run for each endpoint if the schedule publishes to a URL group. */
   readonly startedRuns: readonly StartedRun[];
 }
 
-/** Inputs of a tick besides its schedule. */
+/** Inputs of a tick in addition to its schedule. */
 export interface TickFacts {
-  /** Endpoints of the group that it publishes to. Null if it does not publish to a group. */
+  /** Endpoints of the URL group to which the schedule publishes. Null if it does not publish to a group. */
   readonly endpoints?: readonly GroupEndpoint[] | null;
   /** Time of the admission, Unix ms. Null if no admission was required. */
   readonly admittedAt?: number | null;
 }
 
-/** Returns the runs that a tick starts. A message to a group starts one for each endpoint. */
+/** Returns the runs that a tick starts. A message to a URL group starts one run for each endpoint. */
 function startRuns(schedule: Schedule, tickAt: number, facts: Required<TickFacts>, context: DecisionContext) {
   const { endpoints, admittedAt } = facts;
   const { instanceId, scheduleId, settings } = schedule;

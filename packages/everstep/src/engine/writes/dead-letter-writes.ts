@@ -1,4 +1,4 @@
-/** Writes to the dead-letter queue and to the entries of repairs. */
+/** Writes to the dead letter queue and to the entries of repairs. */
 import type { FailureGroup } from '../dead-letters/dead-letter-groups.js';
 import type { RepairItemState } from '../dead-letters/repair.js';
 import type { DeadLetter, FailureFunctionState } from '../runs/run.js';

@@ -1,6 +1,6 @@
 /**
  * Facts that the runtime and the stores need about a write or a guard without applying it. Each kind declares its facts
- * beside its type, so a new kind needs no further entry anywhere except its application in each store.
+ * next to its type, so a new kind needs no further entry anywhere except its application in each store.
  */
 
 /** The part of a store that applies a write. Writes of one aggregate are applied together. */
@@ -54,9 +54,9 @@ export interface ConflictKeys {
 export interface GuardFacts<Part> {
   /** Returns the queue instance; null if only the run identifies it. */
   instanceId(part: Part): string | null;
-  /** Returns the key of the run that it belongs to; null if there is none. It always conflicts with this run. */
+  /** Returns the key of the run to which the guard or write belongs; null if there is none. It always conflicts with this run. */
   runKey(part: Part): string | null;
-  /** Reports everything else that it conflicts with. Units without a common key can be written in any order. */
+  /** Reports everything else that the guard or write conflicts with. Units without a common key can be written in any order. */
   conflicts(part: Part, keys: ConflictKeys): void;
 }
 
@@ -65,13 +65,13 @@ export interface WriteFacts<Write> extends GuardFacts<Write> {
   readonly aggregate: Aggregate;
   /** Topic of the change. `runs` refers to the run of the write. Null if no client sees the change. */
   readonly topic: ChangedTopic | null;
-  /** Returns whether a store that knows the state of its run can apply it without reading anything else. */
+  /** Returns whether a store that has the state of the run can apply the write without reading anything else. */
   isSelfContained(write: Write): boolean;
   /** Returns when the write was decided, Unix ms; 0 if it does not contain the time. */
   time(write: Write): number;
   /** Returns approximately how many bytes a store writes for its contents, to limit the size of batches. */
   weight(write: Write): number;
-  /** Returns the bytes that it adds to the stored bytes of its instance, except those known only to the store. */
+  /** Returns the bytes that the write adds to the stored bytes of its instance, except bytes that only the store can count. */
   storedBytes(write: Write): number;
 }
 

@@ -36,8 +36,8 @@ export type RunWrite =
       readonly at: number;
     }
   /**
-   * Gives the run, created earlier in the same unit, the journal that was staged for it. It is an error if the staged
-   * journal has a different number of steps or was abandoned.
+   * Assigns the journal that was staged for a run to this run, which the same unit has created before. It is an error if the
+   * staged journal has a different number of steps or was abandoned.
    */
   | { readonly kind: 'adopt-journal'; readonly runKey: string; readonly instanceId: string; readonly steps: number }
   /** Abandons a staged journal, because the run will not be created. `removeStagedSteps` deletes it later. */
@@ -63,7 +63,7 @@ export type RunWrite =
       readonly expiresAt: number;
     };
 
-/** Weight of a journal that the store copies. Its size is not known outside the store. */
+/** Assumed weight of a journal that the store copies, because its size is not known outside the store. */
 const COPY_BYTES = 256 * 1024;
 
 /** Returns whether the task becomes due when another run ends. */

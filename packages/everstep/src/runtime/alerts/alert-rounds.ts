@@ -18,7 +18,7 @@ import type { ConditionReader, StoreTrouble } from './conditions.js';
 import type { Notices } from './notices.js';
 
 const HOUR_MS = 3_600_000;
-/** A bit shorter than the interval of rounds, so that a round that starts early is not skipped. */
+/** Slightly shorter than the interval of rounds, so that a round that starts early is not skipped. */
 const STATE_CHECK_EVERY_MS = LIMITS.alertRoundEveryMs - LIMITS.alertRoundDelayMs;
 const NO_FINDINGS: ReadonlyMap<string, readonly Finding[]> = new Map();
 
@@ -45,7 +45,8 @@ export interface AlertRoundsOptions {
 export class AlertRounds {
   private readonly options: AlertRoundsOptions;
   private cancelTimer: () => void = () => {};
-  private nextAt = Number.POSITIVE_INFINITY;
+  /** Time of the next round, Unix ms; infinite if none is scheduled. */
+  private nextRoundAt = Number.POSITIVE_INFINITY;
   private currentRound: Promise<void> | null = null;
   private isStopped = true;
   private readonly turns = new InstanceTurns();
@@ -53,9 +54,9 @@ export class AlertRounds {
   private endedRemovedAt = Number.NEGATIVE_INFINITY;
   /** When the rules that check the current state were last evaluated. */
   private stateCheckedAt = Number.NEGATIVE_INFINITY;
-  /** Time since which the store has refused writes, as far as rounds have noticed; null while it accepts them. */
-  private refusedSince: number | null = null;
-  /** The last period in which the store refused writes, while rules still report it. */
+  /** Time since which the store has rejected writes, as detected by rounds, Unix ms; null while it accepts them. */
+  private rejectsWritesSince: number | null = null;
+  /** The last period in which the store rejected writes, while rules still report it. */
   private trouble: StoreTrouble | null = null;
 
   constructor(options: AlertRoundsOptions) {
@@ -103,10 +104,10 @@ export class AlertRounds {
   private async evaluate(instanceId: string, checksState: boolean): Promise<void> {
     const { store, settings, notices, context, reportChange } = this.options;
     const rules = settings.of(instanceId)?.rules ?? [];
-    const limit = LIMITS.alertEventsPerStep;
+    const maxEvents = LIMITS.alertEventsPerStep;
     const findings = checksState ? await this.readFindings(instanceId, rules) : NO_FINDINGS;
     for (;;) {
-      const events = await store.alerts.events({ instanceId, limit });
+      const events = await store.alerts.events({ instanceId, limit: maxEvents });
       const openAlerts = await store.alerts.open({ instanceId });
       const fingerprints = new Set([
         ...events.map(({ fingerprint }) => fingerprint),
@@ -121,7 +122,7 @@ export class AlertRounds {
       // If another node has done this round, the next one continues from its result.
       if (!(await store.alerts.record({ instanceId, changes, eventIds }))) break;
       if (changes.length > 0) reportChange(instanceId);
-      if (events.length < limit) break;
+      if (events.length < maxEvents) break;
     }
     await notices.sendDue(instanceId);
   }
@@ -130,11 +131,11 @@ export class AlertRounds {
     if (this.isStopped) return;
     const { clock } = this.options;
     const at = clock.now() + delayMs;
-    if (at >= this.nextAt) return;
+    if (at >= this.nextRoundAt) return;
     this.cancelTimer();
-    this.nextAt = at;
+    this.nextRoundAt = at;
     this.cancelTimer = clock.setTimer(at, () => {
-      this.nextAt = Number.POSITIVE_INFINITY;
+      this.nextRoundAt = Number.POSITIVE_INFINITY;
       void this.round();
     });
   }
@@ -150,7 +151,7 @@ export class AlertRounds {
 
   private async runRound(): Promise<void> {
     const { settings, writes, log, tryExclusively } = this.options;
-    this.noteTrouble();
+    this.recordTrouble();
     if (!writes.isOpen) return;
     try {
       if (!tryExclusively) return await this.evaluateAll();
@@ -179,20 +180,20 @@ export class AlertRounds {
     if (removesEnded) this.endedRemovedAt = now;
   }
 
-  /** Notes when the store refused writes. The rules are evaluated when it accepts them again, and for a while after that. */
-  private noteTrouble(): void {
+  /** Records when the store rejected writes. The rules are evaluated when it accepts them again, and for a while after that. */
+  private recordTrouble(): void {
     const { writes, context } = this.options;
     const { now } = context();
-    if (!writes.isOpen) this.refusedSince ??= now;
-    else if (this.refusedSince !== null) {
-      this.trouble = { from: this.refusedSince, to: now };
-      this.refusedSince = null;
+    if (!writes.isOpen) this.rejectsWritesSince ??= now;
+    else if (this.rejectsWritesSince !== null) {
+      this.trouble = { from: this.rejectsWritesSince, to: now };
+      this.rejectsWritesSince = null;
     } else if (this.trouble && now - this.trouble.to >= LIMITS.defaultAlertEndAfterMs) this.trouble = null;
   }
 
   /**
-   * Returns the findings of the rules that check the current state. A rule that cannot be read is omitted, so that its alerts
-   * stay as they are.
+   * Returns the findings of the rules that check the current state. A rule whose state cannot be read is omitted, so that
+   * its alerts do not change.
    */
   private async readFindings(instanceId: string, rules: readonly AlertRule[]): Promise<ReadonlyMap<string, readonly Finding[]>> {
     const { conditions, context, log, writes } = this.options;

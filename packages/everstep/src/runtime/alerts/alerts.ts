@@ -74,14 +74,14 @@ export class Alerts implements AlertService {
     const { instanceId, name } = request;
     const { random, now } = this.options.context();
     const generatedSecret = newWebhookSecret(random);
-    const result = await this.options.settings.change<SettingsRefusal>(instanceId, (settings) => {
+    const changedSettings = await this.options.settings.change<SettingsRefusal>(instanceId, (settings) => {
       const createdAt = createdAtOf(settings.destinations, name, now);
       const existing = settings.destinations.find((destination) => destination.name === name);
       const secret = existing?.kind === 'webhook' && !request.rotateSecret ? existing.secret : generatedSecret;
       return putDestination(settings, { name, createdAt, ...targetOf(request, secret) });
     });
-    if (typeof result === 'string') return result;
-    const storedDestination = result.destinations.find((destination) => destination.name === name);
+    if (typeof changedSettings === 'string') return changedSettings;
+    const storedDestination = changedSettings.destinations.find((destination) => destination.name === name);
     if (!storedDestination) return 'not-found';
     return {
       destination: storedDestination,
@@ -98,12 +98,12 @@ export class Alerts implements AlertService {
   }): Promise<AlertRule | SettingsRefusal> {
     const { settings, context, rounds } = this.options;
     const { now } = context();
-    const result = await settings.change<SettingsRefusal>(instanceId, (current) =>
+    const changedSettings = await settings.change<SettingsRefusal>(instanceId, (current) =>
       putRule(current, { ...rule, createdAt: createdAtOf(current.rules, rule.name, now) }),
     );
-    if (typeof result === 'string') return result;
+    if (typeof changedSettings === 'string') return changedSettings;
     rounds.runSoon();
-    return result.rules.find(({ name }) => name === rule.name) ?? 'not-found';
+    return changedSettings.rules.find(({ name }) => name === rule.name) ?? 'not-found';
   }
 
   async putWebhook({
@@ -115,10 +115,12 @@ export class Alerts implements AlertService {
   }): Promise<LifecycleWebhook | SettingsRefusal> {
     const { settings, context } = this.options;
     const { now } = context();
-    const result = await settings.change<SettingsRefusal>(instanceId, (current) =>
+    const changedSettings = await settings.change<SettingsRefusal>(instanceId, (current) =>
       putWebhook(current, { ...webhook, createdAt: createdAtOf(current.webhooks, webhook.name, now) }),
     );
-    return typeof result === 'string' ? result : (result.webhooks.find(({ name }) => name === webhook.name) ?? 'not-found');
+    return typeof changedSettings === 'string'
+      ? changedSettings
+      : (changedSettings.webhooks.find(({ name }) => name === webhook.name) ?? 'not-found');
   }
 
   async deleteDestination({ instanceId, name }: NamedSettingOfInstance): Promise<SettingsRefusal | null> {
@@ -158,7 +160,7 @@ export class Alerts implements AlertService {
     instanceId: string,
     update: (settings: AlertSettings) => AlertSettings | SettingsRefusal,
   ): Promise<SettingsRefusal | null> {
-    const result = await this.options.settings.change<SettingsRefusal>(instanceId, update);
-    return typeof result === 'string' ? result : null;
+    const changedSettings = await this.options.settings.change<SettingsRefusal>(instanceId, update);
+    return typeof changedSettings === 'string' ? changedSettings : null;
   }
 }

@@ -22,7 +22,7 @@ export interface BudgetShare {
   readonly budget: number;
 }
 
-/** A period in which the store refused writes. Times are Unix ms. */
+/** A period in which the store rejected writes. Times are Unix ms. */
 export interface StoreTrouble {
   readonly from: number;
   readonly to: number;
@@ -64,29 +64,29 @@ export class ConditionReader {
   async read({ condition, createdAt }: StateRule, context: EvaluationContext): Promise<readonly Finding[]> {
     switch (condition.kind) {
       case 'failure-rate':
-        return this.failureRate(condition, context);
+        return this.checkFailureRate(condition, context);
       case 'pending-age':
-        return this.pendingAge(condition, context);
+        return this.checkPendingAge(condition, context);
       case 'schedule-missed':
-        return this.missedSchedules(condition, context);
+        return this.findMissedSchedules(condition, context);
       case 'run-age':
-        return this.oldRun(condition, context);
+        return this.findOldRun(condition, context);
       case 'no-worker':
-        return this.missingWorker(condition, context);
+        return this.findMissingWorker(condition, context);
       case 'budget':
-        return this.budget(condition, context);
+        return this.checkBudget(condition, context);
       case 'store-trouble':
-        return storeTrouble(createdAt, context);
+        return checkStoreTrouble(createdAt, context);
     }
   }
 
-  private async failureRate(
+  private async checkFailureRate(
     condition: ConditionOf<'failure-rate'>,
     { instanceId, now }: EvaluationContext,
   ): Promise<readonly Finding[]> {
     const { workflowUrl, percent, windowMs, minRuns } = condition;
     const currentMinute = startOfMinute(now);
-    // The window includes the current, incomplete minute, so that it is never shorter than the rule says.
+    // The window includes the current, incomplete minute, so that it is never shorter than the rule specifies.
     const time = { from: currentMinute - Math.ceil(windowMs / MINUTE_MS) * MINUTE_MS, to: currentMinute + MINUTE_MS };
     const subject = workflowUrl === undefined ? 'runs' : { workflow: workflowUrl };
     let [failedRuns, endedRuns] = [0, 0];
@@ -101,7 +101,7 @@ export class ConditionReader {
     return [{ subject: workflowName, at: now, details: { summary, ...(workflowUrl === undefined ? {} : { workflowUrl }) } }];
   }
 
-  private async pendingAge(
+  private async checkPendingAge(
     condition: ConditionOf<'pending-age'>,
     { instanceId, now }: EvaluationContext,
   ): Promise<readonly Finding[]> {
@@ -111,9 +111,9 @@ export class ConditionReader {
         ? await this.findWaitingSinceInKey(instanceId, flowControlKey ?? '')
         : await this.findWaitingSinceInQueue(instanceId, queue, now - maxAgeMs);
     if (since === null || now - since < maxAgeMs) return [];
-    const [subject, item] =
+    const [subject, waiterKind] =
       queue === undefined ? [`flow control key ${flowControlKey}`, 'delivery'] : [`queue ${queue}`, 'message'];
-    const summary = `The oldest ${item} of the ${subject} has waited for ${durationText(now - since)}.`;
+    const summary = `The oldest ${waiterKind} of the ${subject} has waited for ${durationText(now - since)}.`;
     return [{ subject, at: now, details: { summary } }];
   }
 
@@ -123,8 +123,8 @@ export class ConditionReader {
     // The state of a key is cheap to read. On a node without the gates, its wait list can require a scan of due tasks.
     const status = await flowControl.find({ instanceId, key });
     if (!status || status.waiting === 0) return null;
-    const list = await flowControl.waitList({ instanceId, key, limit: 1 });
-    return list?.waiting[0]?.since ?? null;
+    const waitList = await flowControl.waitList({ instanceId, key, limit: 1 });
+    return waitList?.waiting[0]?.since ?? null;
   }
 
   /**
@@ -141,18 +141,18 @@ export class ConditionReader {
     return Math.min(...items.map(({ createdAt, settings }) => Math.max(createdAt, settings.message?.notBefore ?? 0)));
   }
 
-  private async missedSchedules(
+  private async findMissedSchedules(
     { forMs }: ConditionOf<'schedule-missed'>,
     { instanceId, now }: EvaluationContext,
   ): Promise<readonly Finding[]> {
-    const due = await this.options.store.dueSchedules({ instanceId, before: now - forMs, limit: MAX_SUBJECTS });
-    return due.map(({ scheduleId, workflowUrl }) => {
+    const overdueSchedules = await this.options.store.dueSchedules({ instanceId, before: now - forMs, limit: MAX_SUBJECTS });
+    return overdueSchedules.map(({ scheduleId, workflowUrl }) => {
       const summary = `The schedule ${scheduleId} is late by more than ${durationText(forMs)}.`;
       return { subject: scheduleId, at: now, details: { summary, workflowUrl } };
     });
   }
 
-  private async oldRun(condition: ConditionOf<'run-age'>, { instanceId, now }: EvaluationContext): Promise<readonly Finding[]> {
+  private async findOldRun(condition: ConditionOf<'run-age'>, { instanceId, now }: EvaluationContext): Promise<readonly Finding[]> {
     const { workflowUrl, label, maxAgeMs } = condition;
     const { items } = await this.options.store.listRuns({
       instanceId,
@@ -164,14 +164,14 @@ export class ConditionReader {
       },
       ...{ order: 'oldest-first', after: null, horizon: null, limit: 1 },
     });
-    const [oldest] = items;
-    if (!oldest) return [];
-    const { workflowRunId, workflowUrl: url } = oldest;
+    const [oldestRun] = items;
+    if (!oldestRun) return [];
+    const { workflowRunId, workflowUrl: url } = oldestRun;
     const summary = `A run of ${url} has been active for more than ${durationText(maxAgeMs)}.`;
     return [{ subject: workflowUrl ?? ALL_WORKFLOWS, at: now, details: { summary, workflowUrl: url, workflowRunId } }];
   }
 
-  private missingWorker(
+  private findMissingWorker(
     { workflowUrl, forMs }: ConditionOf<'no-worker'>,
     { instanceId, now }: EvaluationContext,
   ): readonly Finding[] {
@@ -181,7 +181,10 @@ export class ConditionReader {
     return [{ subject: workflowUrl, at: now, details: { summary, workflowUrl } }];
   }
 
-  private async budget({ percent }: ConditionOf<'budget'>, { instanceId, now }: EvaluationContext): Promise<readonly Finding[]> {
+  private async checkBudget(
+    { percent }: ConditionOf<'budget'>,
+    { instanceId, now }: EvaluationContext,
+  ): Promise<readonly Finding[]> {
     const share = await this.options.budgetOf(instanceId);
     if (!share || share.budget <= 0 || share.spent * 100 < share.budget * percent) return [];
     const summary = `At least ${percent}% of the budget of ${share.month} is spent.`;
@@ -189,7 +192,7 @@ export class ConditionReader {
   }
 }
 
-function storeTrouble(ruleCreatedAt: number, { trouble }: EvaluationContext): readonly Finding[] {
+function checkStoreTrouble(ruleCreatedAt: number, { trouble }: EvaluationContext): readonly Finding[] {
   if (!trouble || trouble.to < ruleCreatedAt) return [];
   const { from, to } = trouble;
   const summary = `The store rejected writes for ${durationText(to - from)}, from ${new Date(from).toISOString()}.`;

@@ -57,10 +57,10 @@ export class Notices {
     const dashboardUrl = this.urlOf(instanceId, notice);
     const content = noticeContent(notice, destination, { instanceId, at: decisionContext.now, dashboardUrl });
     const source = { instanceId, callerIp: '' };
-    const { payload, ...started } = createNotice(source, destination, content, decisionContext, deduplicationId);
-    const result = await commit(started.unit);
-    if (result.kind === 'applied') drive(started, payload);
-    return started.run.workflowRunId;
+    const { payload, ...startedRun } = createNotice(source, destination, content, decisionContext, deduplicationId);
+    const result = await commit(startedRun.unit);
+    if (result.kind === 'applied') drive(startedRun, payload);
+    return startedRun.run.workflowRunId;
   }
 
   private urlOf(instanceId: string, notice: AlertNotice): string {

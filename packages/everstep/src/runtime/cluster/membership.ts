@@ -21,6 +21,7 @@ const END_POLL_MS = 100;
 const GATE_STATUS_MS = 1_000;
 /** Interval at which a stopping node returns tasks. */
 const RELEASE_INTERVAL_MS = 50;
+/** Maximum number of keys whose published limits are remembered. */
 const MAX_KEY_LIMITS = 10_000;
 
 export interface MembershipOptions {
@@ -44,7 +45,7 @@ export class Membership {
   private readonly publishedStatus = new Map<string, string>();
   /** The limits of keys that this node published last, as JSON. */
   private readonly publishedLimits = new Map<string, string>();
-  private cancelEnds: () => void = () => {};
+  private cancelEndPoll: () => void = () => {};
   private cancelGateStatus: () => void = () => {};
   private isStopped = false;
 
@@ -54,14 +55,14 @@ export class Membership {
 
   /** Joins the cluster. Rejects if the store cannot be reached. */
   async start(): Promise<void> {
-    await this.options.cluster.join(this.events());
+    await this.options.cluster.join(this.createEvents());
     this.watchEnds();
     this.watchGateStatus();
   }
 
   stop(): void {
     this.isStopped = true;
-    this.cancelEnds();
+    this.cancelEndPoll();
     this.cancelGateStatus();
   }
 
@@ -71,12 +72,12 @@ export class Membership {
    */
   async releaseWhileStopping(): Promise<() => Promise<void>> {
     const { clock } = this.options;
-    let cancel = (): void => {};
+    let cancelTimer = (): void => {};
     let isEnded = false;
     let releasing = this.releaseTasks();
     const scheduleNext = (): void => {
       if (isEnded) return;
-      cancel = clock.setTimer(clock.now() + RELEASE_INTERVAL_MS, () => {
+      cancelTimer = clock.setTimer(clock.now() + RELEASE_INTERVAL_MS, () => {
         releasing = this.releaseTasks().then(scheduleNext);
       });
     };
@@ -84,7 +85,7 @@ export class Membership {
     scheduleNext();
     return async () => {
       isEnded = true;
-      cancel();
+      cancelTimer();
       await releasing;
     };
   }
@@ -106,15 +107,15 @@ export class Membership {
     const { cluster, dispatcher } = this.options;
     if (dispatcher.holdsGates(instanceId)) return;
     const { key, ...limits } = flowControl;
-    const id = `${instanceId}\n${key}`;
-    const text = JSON.stringify(limits);
-    if (this.publishedLimits.get(id) === text) return;
+    const limitsId = `${instanceId}\n${key}`;
+    const limitsJson = JSON.stringify(limits);
+    if (this.publishedLimits.get(limitsId) === limitsJson) return;
     if (this.publishedLimits.size >= MAX_KEY_LIMITS) this.publishedLimits.clear();
-    this.publishedLimits.set(id, text);
+    this.publishedLimits.set(limitsId, limitsJson);
     cluster.notify({ kind: 'flow-control', instanceId, key });
   }
 
-  private events(): ClusterEvents {
+  private createEvents(): ClusterEvents {
     const { cache, dispatcher, due, onChange } = this.options;
     return {
       work: () => due.startScan(),
@@ -122,7 +123,7 @@ export class Membership {
       resumed: ({ isNewNode }) => {
         dispatcher.forgetHolders();
         if (isNewNode) {
-          // Other nodes have taken over all work of this node.
+          // Other nodes have taken over the work that this node had under its earlier id.
           cache.clear();
           dispatcher.workTakenOver();
           this.publishedStatus.clear();
@@ -183,7 +184,7 @@ export class Membership {
   private watchEnds(): void {
     if (this.isStopped) return;
     const { clock, ends, store, log } = this.options;
-    this.cancelEnds = clock.setTimer(clock.now() + END_POLL_MS, () => {
+    this.cancelEndPoll = clock.setTimer(clock.now() + END_POLL_MS, () => {
       const runKeys = ends.watchedRunKeys;
       if (runKeys.length === 0) return this.watchEnds();
       store.endedAmong({ runKeys }).then(
@@ -222,9 +223,9 @@ export class Membership {
   private async publishGateStatus(instanceId: string): Promise<void> {
     const { cluster, dispatcher } = this.options;
     const status = { keys: dispatcher.gates.keyCounts(instanceId) };
-    const text = JSON.stringify(status);
-    if (this.publishedStatus.get(instanceId) === text) return;
+    const statusJson = JSON.stringify(status);
+    if (this.publishedStatus.get(instanceId) === statusJson) return;
     await cluster.publishGateStatus(instanceId, status);
-    this.publishedStatus.set(instanceId, text);
+    this.publishedStatus.set(instanceId, statusJson);
   }
 }

@@ -33,14 +33,14 @@ export class CommitTurns {
    * Returns the units of one batch, in the order in which they are written. `mayTake` is called once for each unit considered, in
    * order within an instance. A unit that may not be taken is skipped and does not count.
    */
-  take<Unit extends WaitingUnit>(waiting: readonly Unit[], mayTake: (unit: Unit) => boolean): ReadonlySet<Unit> {
+  take<Unit extends WaitingUnit>(waitingUnits: readonly Unit[], mayTake: (unit: Unit) => boolean): ReadonlySet<Unit> {
     const { maxUnits, maxBytes } = this.limits;
-    if (waiting.length <= maxUnits && sumOf(waiting) <= maxBytes) return new Set(waiting.filter(mayTake));
-    const [first] = waiting;
-    if (first?.instanceId === null) return new Set(mayTake(first) ? [first] : []);
+    if (waitingUnits.length <= maxUnits && sumOf(waitingUnits) <= maxBytes) return new Set(waitingUnits.filter(mayTake));
+    const [firstUnit] = waitingUnits;
+    if (firstUnit?.instanceId === null) return new Set(mayTake(firstUnit) ? [firstUnit] : []);
     const batch = new Set<Unit>();
     let bytes = 0;
-    for (const unit of this.inTurns(waiting)) {
+    for (const unit of this.inTurns(waitingUnits)) {
       if (batch.size >= maxUnits || (batch.size > 0 && bytes + unit.bytes > maxBytes)) break;
       if (!mayTake(unit)) continue;
       batch.add(unit);
@@ -50,8 +50,8 @@ export class CommitTurns {
     return batch;
   }
 
-  private inTurns<Unit extends WaitingUnit>(waiting: readonly Unit[]): Iterable<Unit> {
-    const accounts = byOwner(unitsBeforeUnknownInstance(waiting), this.owners);
+  private inTurns<Unit extends WaitingUnit>(waitingUnits: readonly Unit[]): Iterable<Unit> {
+    const accounts = byOwner(unitsBeforeUnknownInstance(waitingUnits), this.owners);
     const accountIds = accounts.map(([units]) => this.owners.accountOf(units?.[0]?.instanceId ?? ''));
     const start = this.lastAccountId === null ? 0 : accountIds.indexOf(this.lastAccountId) + 1;
     return interleave([...accounts.slice(start), ...accounts.slice(0, start)].map((instances) => [...interleave(instances)]));
@@ -59,9 +59,9 @@ export class CommitTurns {
 }
 
 function* unitsBeforeUnknownInstance<Unit extends WaitingUnit>(
-  waiting: readonly Unit[],
+  waitingUnits: readonly Unit[],
 ): Generator<Unit & { readonly instanceId: string }> {
-  for (const unit of waiting) {
+  for (const unit of waitingUnits) {
     if (!hasInstance(unit)) return;
     yield unit;
   }
@@ -70,4 +70,4 @@ function* unitsBeforeUnknownInstance<Unit extends WaitingUnit>(
 const hasInstance = <Unit extends WaitingUnit>(unit: Unit): unit is Unit & { readonly instanceId: string } =>
   unit.instanceId !== null;
 
-const sumOf = (waiting: readonly WaitingUnit[]): number => waiting.reduce((sum, { bytes }) => sum + bytes, 0);
+const sumOf = (waitingUnits: readonly WaitingUnit[]): number => waitingUnits.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -34,9 +34,9 @@ export interface DurableWatcher {
 const NO_KEYS: readonly string[] = [];
 const ONE_BY_ONE: ConcurrentBatches = { max: 1, minUnits: 1 };
 /** More units are written in several batches, so that the units of one account do not delay those of others. */
-const BATCH = { maxUnits: 256, maxBytes: 2 * 1024 * 1024 };
+const BATCH_LIMITS = { maxUnits: 256, maxBytes: 2 * 1024 * 1024 };
 /** Weight of the latest batch in the average number of units per batch. */
-const LATEST_WEIGHT = 1 / 8;
+const LATEST_BATCH_WEIGHT = 1 / 8;
 
 /** Receives the error of each batch or single unit that could not be written. */
 export type FailureListener = (error: unknown) => void;
@@ -48,7 +48,7 @@ export class Committer {
   private readonly onFailure: FailureListener;
   private readonly concurrentBatches: ConcurrentBatches;
   private readonly turns: CommitTurns;
-  private pending: PendingUnit[] = [];
+  private pendingUnits: PendingUnit[] = [];
   private isScheduled = false;
   /** Cancels the timer while the first batch waits for more units. */
   private stopGathering: (() => void) | null = null;
@@ -70,16 +70,16 @@ export class Committer {
     this.watchers = watchers;
     this.onFailure = onFailure;
     this.concurrentBatches = store.concurrentBatches ?? ONE_BY_ONE;
-    this.turns = new CommitTurns(owners, BATCH);
+    this.turns = new CommitTurns(owners, BATCH_LIMITS);
   }
 
   /**
-   * Resolves when the unit is durable, or a guard refused it. Rejects if its batch or an earlier one was not written, because
-   * later decisions can depend on an earlier unit. `onLost` is called at that moment. The audit entry of the current request,
-   * if any, is added to the unit. A caller that knows the instance of the unit passes `instanceId`.
+   * Resolves when the unit is durable, or when a guard has rejected it. Rejects if its batch or an earlier one was not written,
+   * because later decisions can depend on an earlier unit. `onLost` is called at that moment. The audit entry of the current
+   * request, if there is one, is added to the unit. A caller that knows the instance of the unit passes `instanceId`.
    */
-  submit(submitted: CommitUnit, onLost?: () => void, instanceId = instanceOf(submitted)): Promise<CommitResult> {
-    const { unit, settle } = addRequestEntry(submitted);
+  submit(submittedUnit: CommitUnit, onLost?: () => void, instanceId = instanceOf(submittedUnit)): Promise<CommitResult> {
+    const { unit, settle } = addRequestEntry(submittedUnit);
     return new Promise((resolve, reject) => {
       const keys = this.concurrentBatches.max > 1 ? conflictKeysOf(unit) : NO_KEYS;
       const resolveUnit = (result: CommitResult) => {
@@ -90,14 +90,14 @@ export class Committer {
         settle(false);
         reject(error);
       };
-      this.pending.push({ unit, keys, instanceId, bytes: weightOf(unit), resolve: resolveUnit, reject: rejectUnit, onLost });
+      this.pendingUnits.push({ unit, keys, instanceId, bytes: weightOf(unit), resolve: resolveUnit, reject: rejectUnit, onLost });
       this.writeSoon();
     });
   }
 
   /** Whether no unit is waiting or being written. */
   get isIdle(): boolean {
-    return this.inProgress.size === 0 && !this.isScheduled && this.pending.length === 0;
+    return this.inProgress.size === 0 && !this.isScheduled && this.pendingUnits.length === 0;
   }
 
   /** Resolves when everything submitted before is written. */
@@ -115,8 +115,8 @@ export class Committer {
    */
   private writeSoon(): void {
     const { max, minUnits } = this.concurrentBatches;
-    if (this.isScheduled || this.inProgress.size >= max || this.pending.length === 0) return;
-    if (this.pending.length < minUnits && (this.inProgress.size > 0 || this.isGathering())) return;
+    if (this.isScheduled || this.inProgress.size >= max || this.pendingUnits.length === 0) return;
+    if (this.pendingUnits.length < minUnits && (this.inProgress.size > 0 || this.isGathering())) return;
     this.writeAtEndOfTurn();
   }
 
@@ -127,7 +127,7 @@ export class Committer {
     if (gatherMs <= 0) return false;
     this.stopGathering = this.clock.setTimer(this.clock.now() + gatherMs, () => {
       this.stopGathering = null;
-      if (!this.isScheduled && this.inProgress.size === 0 && this.pending.length > 0) this.writeAtEndOfTurn();
+      if (!this.isScheduled && this.inProgress.size === 0 && this.pendingUnits.length > 0) this.writeAtEndOfTurn();
     });
     return true;
   }
@@ -140,7 +140,7 @@ export class Committer {
       this.isScheduled = false;
       const batch = this.nextBatch();
       if (batch.length === 0) return;
-      this.averageUnits += (batch.length - this.averageUnits) * LATEST_WEIGHT;
+      this.averageUnits += (batch.length - this.averageUnits) * LATEST_BATCH_WEIGHT;
       const writing = this.write(batch).then(() => {
         for (const { keys } of batch) for (const key of keys) this.heldKeys.delete(key);
         this.inProgress.delete(writing);
@@ -153,21 +153,22 @@ export class Committer {
 
   /** Takes the units that wait neither for a batch in progress nor for another waiting unit. */
   private nextBatch(): readonly PendingUnit[] {
-    const waitedFor = new Set<string>();
-    const batch = this.turns.take(this.pending, ({ keys }) => {
-      if (!keys.some((key) => this.heldKeys.has(key) || waitedFor.has(key))) return true;
-      for (const key of keys) waitedFor.add(key);
+    const waitedForKeys = new Set<string>();
+    const batch = this.turns.take(this.pendingUnits, ({ keys }) => {
+      if (!keys.some((key) => this.heldKeys.has(key) || waitedForKeys.has(key))) return true;
+      for (const key of keys) waitedForKeys.add(key);
       return false;
     });
     for (const { keys } of batch) for (const key of keys) this.heldKeys.add(key);
-    this.pending = batch.size === this.pending.length ? [] : this.pending.filter((item) => !batch.has(item));
+    this.pendingUnits =
+      batch.size === this.pendingUnits.length ? [] : this.pendingUnits.filter((pendingUnit) => !batch.has(pendingUnit));
     return [...batch];
   }
 
   /** Writes the batch. Never rejects. */
   private async write(batch: readonly PendingUnit[]): Promise<void> {
     try {
-      this.settle(batch, await this.store.commit(batch.map((item) => item.unit)));
+      this.settle(batch, await this.store.commit(batch.map((pendingUnit) => pendingUnit.unit)));
     } catch (error) {
       if (!(error instanceof PartialCommitError)) return this.handleFailure(batch, error);
       for (const [cause, failedUnits] of this.settle(batch, error.outcomes)) await this.handleFailure(failedUnits, cause);
@@ -179,11 +180,11 @@ export class Committer {
     // The watchers come first: when the results are acted on, ended runs are removed from memory.
     this.notifyWatchers(() => batch.flatMap(({ unit }, index) => (outcomes[index]?.kind === 'applied' ? [unit] : [])));
     const failedUnits = new Map<unknown, PendingUnit[]>();
-    for (const [index, item] of batch.entries()) {
+    for (const [index, pendingUnit] of batch.entries()) {
       const outcome = outcomes[index];
-      if (!outcome) item.reject(new Error('the store returned no result for a unit'));
-      else if (outcome.kind !== 'failed') item.resolve(outcome);
-      else failedUnits.set(outcome.error, [...(failedUnits.get(outcome.error) ?? []), item]);
+      if (!outcome) pendingUnit.reject(new Error('the store returned no result for a unit'));
+      else if (outcome.kind !== 'failed') pendingUnit.resolve(outcome);
+      else failedUnits.set(outcome.error, [...(failedUnits.get(outcome.error) ?? []), pendingUnit]);
     }
     return failedUnits;
   }
@@ -210,40 +211,40 @@ export class Committer {
   private lose(batch: readonly PendingUnit[], cause: unknown): void {
     const lostKeys = cause instanceof ServerUnavailableError ? new Set(batch.flatMap(({ keys }) => keys)) : null;
     const lostUnits: PendingUnit[] = [];
-    const remaining: PendingUnit[] = [];
-    for (const item of this.pending) {
-      if (lostKeys && !item.keys.some((key) => lostKeys.has(key))) remaining.push(item);
+    const remainingUnits: PendingUnit[] = [];
+    for (const pendingUnit of this.pendingUnits) {
+      if (lostKeys && !pendingUnit.keys.some((key) => lostKeys.has(key))) remainingUnits.push(pendingUnit);
       else {
-        lostUnits.push(item);
-        for (const key of item.keys) lostKeys?.add(key);
+        lostUnits.push(pendingUnit);
+        for (const key of pendingUnit.keys) lostKeys?.add(key);
       }
     }
-    this.pending = remaining;
-    for (const item of [...batch, ...lostUnits]) {
-      item.onLost?.();
-      item.reject(cause);
+    this.pendingUnits = remainingUnits;
+    for (const pendingUnit of [...batch, ...lostUnits]) {
+      pendingUnit.onLost?.();
+      pendingUnit.reject(cause);
     }
   }
 
   /**
    * Writes each unit of a failed batch separately, so that a single faulty unit does not cause the loss of the others. If the
-   * store wrote the batch in several transactions, a unit may already be written. Then its guards refuse it and it counts as
+   * store wrote the batch in several transactions, a unit may already be written. Then its guards reject it and it counts as
    * lost: pending work is read again.
    */
   private async writeSingly(batch: readonly PendingUnit[], cause: unknown): Promise<void> {
     const lostRuns = new Set<string>();
     let isAnyLost = batch.length === 1;
     let isUnavailable = false;
-    for (const item of batch) {
-      const runKey = runKeyOf(item.unit);
+    for (const pendingUnit of batch) {
+      const runKey = runKeyOf(pendingUnit.unit);
       try {
         // A decision on a lost state must not be written.
         if (isUnavailable || batch.length === 1 || (runKey !== null && lostRuns.has(runKey))) throw cause;
-        const [result] = await this.store.commit([item.unit]);
-        // The unit may already be written, if only the response was lost. Then its own guards refuse it.
+        const [result] = await this.store.commit([pendingUnit.unit]);
+        // The unit may already be written, if only the response was lost. Then its own guards reject it.
         if (result?.kind !== 'applied') throw cause;
-        this.notifyWatchers(() => [item.unit]);
-        item.resolve(result);
+        this.notifyWatchers(() => [pendingUnit.unit]);
+        pendingUnit.resolve(result);
       } catch (error) {
         isAnyLost = true;
         // Reported before the rejection is acted on: no delivery may start after the store rejects writes.
@@ -251,8 +252,8 @@ export class Committer {
         // The remaining units would only wait for the store one after another.
         isUnavailable ||= batch.length > 1 && error instanceof StoreUnavailableError && error !== cause;
         if (runKey !== null) lostRuns.add(runKey);
-        item.onLost?.();
-        item.reject(error);
+        pendingUnit.onLost?.();
+        pendingUnit.reject(error);
       }
     }
     if (isAnyLost) this.lose([], cause);
@@ -261,7 +262,7 @@ export class Committer {
 
 /**
  * Returns whether the batch may have been written, because the connection was lost, possibly at COMMIT. Units without a guard
- * that refuses them would be written twice. After all other errors the store has rolled back.
+ * that rejects them would be written twice. After all other errors the store has rolled back.
  */
 const isOutcomeUnknown = (error: unknown): boolean =>
   error instanceof StoreUnavailableError && !(error instanceof StoreRefusesWritesError);

@@ -21,7 +21,7 @@ const COLLECT_FOR_MS = 250;
 const ANNOUNCE_EVERY_MS = 4_000;
 const ANNOUNCEMENT_VALID_MS = 10_000;
 
-/** The facts about a run that a hint needs. */
+/** The properties of a run that a hint needs. */
 export interface RunOfHint {
   readonly instanceId: string;
   readonly workflowRunId: string;
@@ -78,7 +78,8 @@ export class LiveChanges {
   private readonly listeners = new Map<string, Set<LiveListener>>();
   /** Time until which other nodes want the hints of an instance (Unix ms), by instance. */
   private readonly wantedUntil = new Map<string, number>();
-  private readonly unpublished = new Map<string, PendingHint>();
+  /** Hints for other nodes that are not published yet, by instance. */
+  private readonly unpublishedHints = new Map<string, PendingHint>();
   private cancelPublishing: (() => void) | null = null;
   private cancelAnnouncing: (() => void) | null = null;
 
@@ -92,13 +93,13 @@ export class LiveChanges {
 
   /** Adds a listener. Returns a function that removes it. */
   watch(instanceId: string, listener: LiveListener): () => void {
-    const set = this.listeners.get(instanceId) ?? new Set();
-    this.listeners.set(instanceId, set.add(listener));
-    if (set.size === 1) this.announce([instanceId]);
+    const instanceListeners = this.listeners.get(instanceId) ?? new Set();
+    this.listeners.set(instanceId, instanceListeners.add(listener));
+    if (instanceListeners.size === 1) this.announce([instanceId]);
     this.announceLater();
     return () => {
-      set.delete(listener);
-      if (set.size === 0 && this.listeners.get(instanceId) === set) this.listeners.delete(instanceId);
+      instanceListeners.delete(listener);
+      if (instanceListeners.size === 0 && this.listeners.get(instanceId) === instanceListeners) this.listeners.delete(instanceId);
     };
   }
 
@@ -111,7 +112,7 @@ export class LiveChanges {
       return hint;
     };
     for (const unit of units) for (const write of unit.writes) this.collect(write, hintOf);
-    for (const [instanceId, pending] of hints) this.distribute(instanceId, pending.hint);
+    for (const [instanceId, pendingHint] of hints) this.distribute(instanceId, pendingHint.hint);
   }
 
   /** Publishes a change that is not in a unit. */
@@ -165,9 +166,9 @@ export class LiveChanges {
   private distribute(instanceId: string, hint: LiveHint): void {
     this.notifyListeners(instanceId, hint);
     if (!this.options.cluster || !this.wantedUntil.has(instanceId)) return;
-    const pending = this.unpublished.get(instanceId) ?? new PendingHint();
-    pending.add(hint);
-    this.unpublished.set(instanceId, pending);
+    const pendingHint = this.unpublishedHints.get(instanceId) ?? new PendingHint();
+    pendingHint.add(hint);
+    this.unpublishedHints.set(instanceId, pendingHint);
     const { clock } = this.options;
     this.cancelPublishing ??= clock.setTimer(clock.now() + COLLECT_FOR_MS, () => this.publish());
   }
@@ -176,7 +177,7 @@ export class LiveChanges {
     this.cancelPublishing = null;
     const now = this.options.clock.now();
     for (const [instanceId, until] of this.wantedUntil) if (until <= now) this.wantedUntil.delete(instanceId);
-    for (const [instanceId, { hint }] of this.unpublished) {
+    for (const [instanceId, { hint }] of this.unpublishedHints) {
       let remainingCharacters = MAX_NOTICE_CHARACTERS;
       const runIds = hint.runIds.slice(0, MAX_NOTICE_RUNS).filter((runId) => {
         remainingCharacters -= runId.length;
@@ -185,7 +186,7 @@ export class LiveChanges {
       const change = { ...hint, runIds, ...(runIds.length < hint.runIds.length ? { moreRuns: true as const } : {}) };
       if (this.wantedUntil.has(instanceId)) this.options.cluster?.notify({ kind: 'live', instanceId, ...change });
     }
-    this.unpublished.clear();
+    this.unpublishedHints.clear();
   }
 
   private announce(instanceIds: readonly string[]): void {

@@ -23,7 +23,7 @@ const MAX_PROBE_DELAY_MS = 2_000;
 const STEADY_AFTER_MS = 10_000;
 /** Maximum total size of kept results. Deliveries with results beyond it are repeated. */
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
-/** A result that the store has refused this often, while it accepts the probe, is dropped: it would block all others. */
+/** A result that the store has rejected this often, although it accepts probes, is dropped, because it would block all others. */
 const MAX_ATTEMPTS = 5;
 
 export interface StoreWritesOptions {
@@ -85,7 +85,7 @@ export class StoreWrites implements StoreWritesState {
     // The store was not called.
     if (error instanceof NotSentError) return true;
     if (error instanceof ServerUnavailableError) {
-      this.serverFailed(error);
+      this.closeServer(error);
       return true;
     }
     this.hasFailedInRound = true;
@@ -166,7 +166,7 @@ export class StoreWrites implements StoreWritesState {
     return true;
   }
 
-  /** Records what is kept for the server, or for the whole store. Resolves with true if nothing is left. */
+  /** Records what is kept for the server, or for the whole store. Resolves with true if nothing remains. */
   private async recordKept(server: string | null): Promise<boolean> {
     const results = [...this.keptResults].filter((result) => result.server === server);
     for (const result of results) {
@@ -177,14 +177,14 @@ export class StoreWrites implements StoreWritesState {
     return ![...this.keptResults].some((result) => result.server === server);
   }
 
-  private serverFailed({ server, message }: ServerUnavailableError): void {
+  private closeServer({ server, message }: ServerUnavailableError): void {
     if (this.isStopped || this.closedServers.has(server)) return;
     this.closedServers.add(server);
     this.options.log.error({ server, error: message }, 'database server unavailable, deliveries of its queue instances stopped');
     void this.reopenServer(server);
   }
 
-  /** Never rejects. */
+  /** Waits until the server is available, and records what is kept for it. Never rejects. */
   private async reopenServer(server: string): Promise<void> {
     const { store, clock, log } = this.options;
     const closedAt = clock.now();

@@ -1,4 +1,4 @@
-/** The delivery of a task: where it goes and which limits apply to it. */
+/** The delivery of a task: its destination and the limits that apply to it. */
 import type { Run, Task } from '../../engine/runs/run.js';
 import type { DueTask } from '../../ports/stores/store.js';
 import { isWorkerUrl, poolOf } from '../../ports/workers.js';

@@ -1,7 +1,7 @@
 /**
  * Dispatches deliveries, from the moment a task is due until the outcome of its request is decided.
  *
- * The states of a delivery, and what moves it on:
+ * The states of a delivery, and what moves it to the next one:
  *
  *   due ──► offered ──► waiting at a gate ──► waiting for a slot ──► in flight ──► released ──► outcome
  *
@@ -12,18 +12,18 @@
  *   waiting for a slot   `SlotQueue` starts it when the plan, the fair shares, the host and the burst gate permit it.
  *   in flight            `DeliverySender` reads the state of the run and makes one attempt. If it needs a worker that is
  *                        connected only to another node, `Loans` passes it on to that node.
- *   released             The slot is free and the gates know the result, so the next deliveries move on.
+ *   released             The slot is free and the gates have received the result, so the next deliveries move on.
  *   outcome              `DeliveryOutcomes.onOutcome` lets the engine decide on the response. What the decision makes due
  *                        enters again at `dispatch`.
  *
  * At most one delivery of a slot of a run is in these states. A delivery that is offered while an older one of the same slot
  * is in flight is kept in `dueAgain` and offered when that one ends: the older one may have read a state that is out of date.
  *
- * Two questions are asked twice, because a delivery can wait for a long time between the offer and the request:
- * - May it be sent to its destination? At the offer, and again after the wait for a slot (`mayStart`): a breaker or a person
- *   may have held the destination in the meantime. It then waits at the gate again.
- * - May this node start work? When the delivery gets its slot, and again when the request is sent (`DeliverySender`): the
- *   lease of the node may have expired, and other nodes may have taken over.
+ * Two conditions are checked twice, because a delivery can wait for a long time between the offer and the request:
+ * - Whether it may be sent to its destination, at the offer and after the wait for a slot (`mayStart`). A breaker or a person
+ *   may have held the destination in the meantime. The delivery then waits at the gate again.
+ * - Whether this node may start work, when the delivery gets its slot and when the request is sent (`DeliverySender`). The lease
+ *   of the node may have expired, and other nodes may have taken over.
  *
  * Keeps invariant 23.
  */
@@ -53,7 +53,7 @@ import { type DeliveryStarter, SlotQueue } from './slots/slot-queue.js';
 /** Delay before a delivery that could not be attempted is dispatched again. */
 const RETRY_ATTEMPT_MS = 1_000;
 
-/** The end of an attempt. Its slot is free and the gates know its result. */
+/** The end of an attempt. Its slot is free, and its result was reported to the gates. */
 export interface DeliveryOutcome {
   readonly ref: DeliveryRef;
   /** The state of the run from which the request was built. */
@@ -85,7 +85,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
   private readonly parts: DispatcherParts;
   private readonly slots: SlotQueue;
   private readonly sender: DeliverySender;
-  /** Knows which nodes hold which gates; null if no other process uses the store. */
+  /** Tracks which nodes hold which gates; null if no other process uses the store. */
   private readonly holders: GateHolders | null = null;
   /** Deliveries that other nodes make; null if no worker can be connected to another node. */
   readonly loans: Loans | null = null;
@@ -122,7 +122,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
       const onSent = this.gates.requestSent.bind(this.gates);
       if (nodes) this.loans = new Loans({ ...sharedDeps, nodes, holders: this.holders, handOvers, onSent });
     }
-    const gates = { requestSent: (ref: DeliveryRef) => this.requestSent(ref) };
+    const gates = { requestSent: (ref: DeliveryRef) => this.onRequestSent(ref) };
     this.sender = new DeliverySender(deps, { ...parts, gates, redispatch: this });
   }
 
@@ -192,7 +192,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
       // instance was deleted.
       if (this.loans?.returnIfUnserved(delivery)) this.gates.withdraw(delivery);
       this.slots.done(delivery);
-      this.slotFreed(delivery);
+      this.onSlotFreed(delivery);
       return;
     }
     let attempt: Attempt | null = null;
@@ -208,7 +208,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
       this.dueAgain.delete(idOf(delivery));
       nodeIdAtRelease = cluster?.nodeId;
       this.gates.done(delivery, attempt?.result ?? NOT_MADE);
-      this.slotFreed(delivery);
+      this.onSlotFreed(delivery);
     }
     switch (attempt.kind) {
       case 'lease-lost':
@@ -240,12 +240,12 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     this.gates.verifyQueues((runKey) => decisions.isActive(runKey));
   }
 
-  private requestSent(ref: DeliveryRef): void {
+  private onRequestSent(ref: DeliveryRef): void {
     this.gates.requestSent(ref);
     this.loans?.requestSent(ref);
   }
 
-  private slotFreed({ limits }: Delivery): void {
+  private onSlotFreed({ limits }: Delivery): void {
     this.gates.slotsFreed();
     this.slots.drainSoon();
     this.parts.due.resume(limits.instanceId);

@@ -28,7 +28,7 @@ export class GateHolders {
   private readonly lookups = new Map<string, Delivery[]>();
   private readonly handOvers: HandOvers;
   /** Instances with new messages whose holder is notified at the end of the turn. */
-  private readonly toNotify = new Set<string>();
+  private readonly instancesToNotify = new Set<string>();
 
   constructor(deps: GateHoldersDeps, localGates: LocalGates, handOvers: HandOvers) {
     this.deps = deps;
@@ -82,12 +82,12 @@ export class GateHolders {
    * messages in their order. A message that was written earlier on another node could otherwise be overtaken.
    */
   messageQueued(instanceId: string): void {
-    if (this.toNotify.has(instanceId)) return;
-    this.toNotify.add(instanceId);
+    if (this.instancesToNotify.has(instanceId)) return;
+    this.instancesToNotify.add(instanceId);
     const { cluster, clock, log, due } = this.deps;
     clock.endOfTurn(() => {
       // Messages that are written from now on need another notice.
-      this.toNotify.delete(instanceId);
+      this.instancesToNotify.delete(instanceId);
       const { generation } = this;
       const knownHolder = this.holders.get(instanceId);
       (knownHolder === undefined ? cluster.gateHolderOf(instanceId) : Promise.resolve(knownHolder))

@@ -28,18 +28,18 @@ export class HandOvers {
   }
 
   /**
-   * Hands the task to a node at the end of the turn. Resolves when this was written or has failed; after a failure, this node
-   * reads its tasks again. Never rejects. If `isLent`, the gates of this node count the delivery until the other node reports
+   * Hands the task to a node at the end of the turn. Resolves when the handover is written or has failed. After a failure, this
+   * node reads its tasks again. Never rejects. If `isLent`, the gates of this node count the delivery until the other node reports
    * its end.
    */
   add({ runKey, slot }: DeliveryRef, to: string, isLent = false): Promise<void> {
     const groupKey = `${to} ${isLent}`;
     let group = this.groups.get(groupKey);
     if (!group) {
-      const settled = new Promise<void>((resolve) => {
+      const whenSettled = new Promise<void>((resolve) => {
         this.deps.clock.endOfTurn(() => resolve(this.write(groupKey)));
       });
-      group = { to, isLent, refs: [], settled };
+      group = { to, isLent, refs: [], settled: whenSettled };
       this.groups.set(groupKey, group);
     }
     group.refs.push({ runKey, slot });

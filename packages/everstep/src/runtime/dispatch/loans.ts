@@ -5,7 +5,7 @@
  * is lent: it keeps its slot and its position in the gates of this node, while the other node makes it without passing its own
  * gates. The limits therefore stay exact, and the request and its reply never pass through this node.
  *
- * The borrower reports the end of a loan with a notification. The lender also asks the database for loans that have ended,
+ * The borrower reports the end of a loan with a notification. The lender also queries the database for loans that have ended,
  * because a notification can be lost and the borrower can crash.
  *
  * Keeps invariant 25.
@@ -17,7 +17,7 @@ import type { GateHolders } from './gate-holders.js';
 import type { HandOverDeps, HandOvers } from './handovers.js';
 import type { Attempt } from './sender.js';
 
-/** Interval at which the lender asks for loans that have ended. */
+/** Interval at which the lender checks for loans that have ended. */
 const VERIFY_EVERY_MS = 1_000;
 /** Maximum number of tasks of each kind in a notice, whose size is limited. */
 const MAX_PER_NOTICE = 25;
@@ -77,7 +77,7 @@ export class Loans {
     return HANDED_OVER;
   }
 
-  /** Hands the delivery back if another node lent it and no worker of this node serves it. Returns whether it did. */
+  /** Hands the delivery back if another node lent it and no worker of this node serves it. Returns whether it was handed back. */
   returnIfUnserved(delivery: Delivery): boolean {
     const { instanceId, origin, lentBy } = delivery.limits;
     if (lentBy === undefined || this.deps.nodes.isServedHere(instanceId, origin)) return false;
@@ -111,7 +111,7 @@ export class Loans {
     for (const ref of returned) this.openLoans.get(idOf(ref))?.end(NOT_MADE);
   }
 
-  /** Asks the database which loans have ended, because reports of other nodes may be lost. */
+  /** Checks in the database which loans have ended, because reports of other nodes may be lost. */
   verify(): void {
     const loans = [...this.openLoans.values()].filter(({ isSettled }) => isSettled);
     if (loans.length === 0 || this.isVerifying) return;
@@ -190,8 +190,8 @@ export class Loans {
     this.reports.delete(lender);
     if (!report) return;
     const { cluster } = this.deps;
-    const max = Math.max(report.sent.length, report.ended.length, report.returned.length);
-    for (let from = 0; from < max; from += MAX_PER_NOTICE) {
+    const longestLength = Math.max(report.sent.length, report.ended.length, report.returned.length);
+    for (let from = 0; from < longestLength; from += MAX_PER_NOTICE) {
       const page = (refs: readonly TaskId[]) => refs.slice(from, from + MAX_PER_NOTICE);
       const [sent, ended, returned] = [page(report.sent), page(report.ended), page(report.returned)];
       cluster.notify({ kind: 'loans', to: lender, sent, ended, returned });

@@ -56,7 +56,7 @@ export class StoredTasks implements DueSource {
     const tasks = await this.store.dueTasks({ before, after: from, limit: PAGE_SIZE });
     const instances =
       tasks.length < PAGE_SIZE ? null : await this.store.dueInstances({ from: from?.dueAt ?? Number.MIN_SAFE_INTEGER, before });
-    // The mark is after every task of this millisecond. Tasks that become due in it later are dispatched when they are recorded.
+    // After every task of this millisecond. Tasks that become due in it later are dispatched when they are recorded.
     this.lastRead = { dueAt: before, runKey: '\uffff', slot: Number.MAX_SAFE_INTEGER };
     if (instances === null) return { tasks: tasks.filter(({ instanceId }) => !openInstances.has(instanceId)), unread: new Map() };
     const unread = instances.filter((id) => !openInstances.has(id)).map((id) => [id, this.pagesFrom(id, from)] as const);
@@ -104,14 +104,14 @@ export class UnclaimedTasks implements DueSource {
     const isRestarted = this.isRestarted;
     this.isRestarted = false;
     const tasks: DueTask[] = [];
-    let isCrowded = isRestarted || openInstances.size > 0;
-    if (!isCrowded) {
-      const queued = await this.claims.claimQueued({ before, after: null, includesClaimed: false, limit: PAGE_SIZE });
-      const due = await this.claims.claimDue({ before, limit: PAGE_SIZE });
-      tasks.push(...queued, ...due);
-      isCrowded = queued.length >= PAGE_SIZE || due.length >= PAGE_SIZE;
+    let needsInstancePages = isRestarted || openInstances.size > 0;
+    if (!needsInstancePages) {
+      const queuedTasks = await this.claims.claimQueued({ before, after: null, includesClaimed: false, limit: PAGE_SIZE });
+      const dueTasks = await this.claims.claimDue({ before, limit: PAGE_SIZE });
+      tasks.push(...queuedTasks, ...dueTasks);
+      needsInstancePages = queuedTasks.length >= PAGE_SIZE || dueTasks.length >= PAGE_SIZE;
     }
-    const instances = isCrowded ? await this.store.dueInstances({ from: Number.MIN_SAFE_INTEGER, before }) : [];
+    const instances = needsInstancePages ? await this.store.dueInstances({ from: Number.MIN_SAFE_INTEGER, before }) : [];
     const unread = instances.filter((id) => !openInstances.has(id)).map((id) => [id, this.pagesOf(id)] as const);
     return { tasks, unread: new Map(isRestarted ? [['', this.claimedPages()], ...unread] : unread) };
   }

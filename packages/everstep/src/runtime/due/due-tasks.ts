@@ -96,7 +96,7 @@ export class DueTasks {
   /** Reads all due tasks again, including those that were read before, for example after a lost batch. */
   restart(): void {
     this.shouldRestart = true;
-    // Never later than planned: repeated faults must not delay it forever.
+    // A scan that is planned earlier is kept, so that repeated faults do not delay it forever.
     this.scanAt(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
   }
 
@@ -188,8 +188,8 @@ export class DueTasks {
     for (const instanceId of new Set(tasks.map((task) => task.instanceId)))
       if (!openInstances.has(instanceId) && !handler.backlog.hasCapacity(instanceId))
         this.turns.add(instanceId, this.source.pagesOf(instanceId));
-    const next = await store.nextDueAt({ after: before });
-    if (next !== null) this.scanAt(next);
+    const nextDueAt = await store.nextDueAt({ after: before });
+    if (nextDueAt !== null) this.scanAt(nextDueAt);
   }
 
   private async takeTurn(turn: DueTurn, before: number): Promise<void> {
@@ -216,15 +216,15 @@ export class DueTasks {
     onDecision: (decision: Promise<void>) => void = () => {},
   ): Promise<boolean> {
     const { generation } = this;
-    let handling: Promise<void>[] = [];
+    let handledTasks: Promise<void>[] = [];
     for (const task of tasks) {
       if (this.generation !== generation) break;
-      handling.push(this.options.handler.handleDue(task, onDecision));
-      if (handling.length < MAX_CONCURRENT) continue;
-      await Promise.all(handling);
-      handling = [];
+      handledTasks.push(this.options.handler.handleDue(task, onDecision));
+      if (handledTasks.length < MAX_CONCURRENT) continue;
+      await Promise.all(handledTasks);
+      handledTasks = [];
     }
-    await Promise.all(handling);
+    await Promise.all(handledTasks);
     return this.generation === generation;
   }
 }

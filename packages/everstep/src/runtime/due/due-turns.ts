@@ -1,6 +1,6 @@
 /**
  * Selects the instance whose due tasks are read next. Accounts take turns, then the instances of an account. An instance whose
- * backlog is full waits until half of it is done. An instance whose last tasks are still being written waits for that.
+ * backlog is full waits until half of it is done. An instance whose last tasks are still being written waits for these writes.
  */
 import { Turns } from '../../fairness/turns.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';

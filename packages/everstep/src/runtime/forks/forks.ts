@@ -27,7 +27,7 @@ async function createAuditEntry(
   { run, edited }: Extract<ForkDecision, { kind: 'forked' }>,
 ): Promise<AuditNote> {
   const decisionContext = context();
-  const owner = (await store.accounts.findInstance({ instanceId: run.instanceId }))?.accountId;
+  const accountId = (await store.accounts.findInstance({ instanceId: run.instanceId }))?.accountId;
   return markWithRequest({
     auditId: `aud_${newKey(decisionContext)}`,
     at: decisionContext.now,
@@ -43,7 +43,7 @@ async function createAuditEntry(
       edited_input: input !== null,
       note,
     },
-    accountIds: owner === undefined ? [] : [owner],
+    accountIds: accountId === undefined ? [] : [accountId],
   });
 }
 

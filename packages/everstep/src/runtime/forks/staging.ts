@@ -82,12 +82,12 @@ export async function commitInSlices(options: StagingOptions, unit: CommitUnit):
   try {
     const stepsByWrite = new Map<StoreWrite, number>();
     for (const longCopy of copies) {
-      const steps = await stage(options, longCopy);
-      if (typeof steps !== 'number') {
+      const stageResult = await stage(options, longCopy);
+      if (typeof stageResult !== 'number') {
         giveUp();
-        return steps;
+        return stageResult;
       }
-      stepsByWrite.set(longCopy.copy, steps);
+      stepsByWrite.set(longCopy.copy, stageResult);
     }
     const writes = unit.writes.map((write): StoreWrite => {
       const steps = stepsByWrite.get(write);

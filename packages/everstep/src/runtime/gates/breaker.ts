@@ -23,7 +23,7 @@ export interface Outcome {
 }
 
 /**
- * Returns the state of a destination after a delivery. While the breaker holds it, only the probe shows if it works again:
+ * Returns the state of a destination after a delivery. While the breaker holds it, only the probe shows whether it works again:
  * other deliveries were sent before the hold.
  */
 export function stateAfter(

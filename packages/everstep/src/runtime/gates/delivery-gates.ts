@@ -16,7 +16,7 @@ import { GatedDelivery } from './wait-list.js';
 
 /** Receives the deliveries that have passed the gates. */
 export interface GatesExit {
-  /** Called when the delivery may take a slot. If a rate counts its start (`isCounted`), it must be made now or not at all. */
+  /** Called when the delivery may take a slot. If a rate counts its start (`isCounted`), it must start now or not at all. */
   passedGates(delivery: Delivery, isCounted: boolean): void;
 }
 
@@ -56,7 +56,7 @@ export class DeliveryGates implements GateListener {
     return this.instances.size;
   }
 
-  /** Whether no work is in progress that does not depend on time, except commits. */
+  /** Whether no work is in progress, except commits and work that waits for time to pass. */
   get isIdle(): boolean {
     for (const instance of this.instances.values()) if (instance.isBusy) return false;
     return true;
@@ -301,16 +301,16 @@ export class DeliveryGates implements GateListener {
 
   /** Returns a shared object for equal limits, because a hundred thousand deliveries may wait. */
   private sharedLimits(limits: DeliveryLimits): DeliveryLimits {
-    const last = this.lastLimits;
+    const previousLimits = this.lastLimits;
     const isSame =
-      last?.origin === limits.origin &&
-      last.pool === limits.pool &&
-      last.flowControlKey === limits.flowControlKey &&
-      last.queue === limits.queue &&
-      last.lentBy === limits.lentBy &&
-      last.isLong === limits.isLong &&
-      last.instanceId === limits.instanceId;
-    if (last && isSame) return last;
+      previousLimits?.origin === limits.origin &&
+      previousLimits.pool === limits.pool &&
+      previousLimits.flowControlKey === limits.flowControlKey &&
+      previousLimits.queue === limits.queue &&
+      previousLimits.lentBy === limits.lentBy &&
+      previousLimits.isLong === limits.isLong &&
+      previousLimits.instanceId === limits.instanceId;
+    if (previousLimits && isSame) return previousLimits;
     this.lastLimits = limits;
     return limits;
   }

@@ -31,16 +31,16 @@ export interface Delivery extends DeliveryRef {
 
 /** What a delivery shows about its destination. */
 export type DeliveryResult =
-  /** A response that shows that the destination works: any protocol reply, 2xx, 4xx. */
+  /** A response that shows that the destination works: any protocol reply, or a status below 500 except 429. */
   | { readonly kind: 'delivered' }
-  /** A network error, a timeout, a 5xx without a protocol reply, 429 or 503. */
+  /** A network error, a timeout, a 5xx without a protocol reply, or 429. */
   | { readonly kind: 'failed'; readonly error: string }
   /** Nothing was sent. The slot and the start of a rate are returned. */
   | { readonly kind: 'not-made' };
 
 export const NOT_MADE: DeliveryResult = { kind: 'not-made' };
 
-/** Returns the name of what limits the deliveries in flight besides the slots: the host, or the pool of workers. */
+/** Returns what limits the number of deliveries in flight, in addition to the slots: the host, or the pool of workers. */
 export const hostOf = ({ origin, pool }: Pick<DeliveryLimits, 'origin' | 'pool'>): string => pool ?? origin;
 
 /** Returns the key of a delivery for maps. */

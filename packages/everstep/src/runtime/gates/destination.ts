@@ -52,7 +52,7 @@ export class Destination {
   get isBlocking(): boolean {
     return this.isHeld || this.waitList.size > 0;
   }
-  /** Whether no state of the destination has to be kept. */
+  /** Whether the destination can be removed from memory, because it has no state. */
   get isIdle(): boolean {
     return this.currentState.hold === null && this.waitList.size === 0 && this.currentState.failures === 0;
   }
@@ -72,7 +72,7 @@ export class Destination {
   }
 
   /**
-   * Takes back a delivery that passed before the hold. It may pass again from the end of the turn, when its caller has released
+   * Takes back a delivery that passed before the hold. It may pass again from the end of the turn, when the caller has released
    * it.
    */
   returnDelivery(delivery: GatedDelivery): void {
@@ -176,12 +176,12 @@ export class Destination {
     return this.waitList.size > 0 && !this.probe ? this.currentState.probeAt : null;
   }
 
-  private setState(next: DestinationState): void {
-    const previous = this.currentState;
-    this.currentState = next;
-    if (next.hold !== previous.hold) this.instance.holdChanged(this.origin);
-    if (next.hold) this.tryProbe();
-    else if (previous.hold) this.lift();
+  private setState(nextState: DestinationState): void {
+    const previousState = this.currentState;
+    this.currentState = nextState;
+    if (nextState.hold !== previousState.hold) this.instance.holdChanged(this.origin);
+    if (nextState.hold) this.tryProbe();
+    else if (previousState.hold) this.lift();
   }
 
   /** If a probe is due, lets the delivery pass that has waited longest and waits for nothing else. */

@@ -37,7 +37,7 @@ const NO_LIMITS: KeyLimits = {
 };
 
 /** Returns whether the key limits nothing. */
-const isOpen = ({ paused, parallelism, rate }: KeyLimits): boolean => !paused && parallelism === null && rate === null;
+const isUnlimited = ({ paused, parallelism, rate }: KeyLimits): boolean => !paused && parallelism === null && rate === null;
 
 /** The instance of a key. */
 export interface FlowKeyInstance {
@@ -52,7 +52,7 @@ export class FlowKey {
   readonly key: string;
   private readonly instance: FlowKeyInstance;
   private readonly deps: GateDeps;
-  private readonly list = new WaitList();
+  private readonly waitList = new WaitList();
   /** Limits of the key; null until they are loaded. */
   private limits: KeyLimits | null = null;
   private window: RateWindow | null = null;
@@ -84,7 +84,7 @@ export class FlowKey {
   }
   /** Whether the key can be removed from memory: the store has all of its state. */
   get isIdle(): boolean {
-    if (!this.limits || this.list.size > 0 || this.inFlight > 0 || this.grant || this.isPumpScheduled) return false;
+    if (!this.limits || this.waitList.size > 0 || this.inFlight > 0 || this.grant || this.isPumpScheduled) return false;
     const { rate } = this;
     return !rate || !runningWindow(this.window, rate, this.deps.clock.now());
   }
@@ -93,7 +93,7 @@ export class FlowKey {
     return !this.limits || this.isPumpScheduled;
   }
 
-  /** Takes the stored state; null if nothing is stored. */
+  /** Sets the stored state; null if nothing is stored. */
   load(state: FlowControlState | null): void {
     if (this.limits) return;
     this.limits = state ?? NO_LIMITS;
@@ -144,16 +144,16 @@ export class FlowKey {
   /** Lets the delivery pass immediately, or makes it wait. */
   offer(delivery: GatedDelivery): void {
     const { limits } = this;
-    if (limits && isOpen(limits) && this.list.size === 0) this.admit(delivery);
+    if (limits && isUnlimited(limits) && this.waitList.size === 0) this.admit(delivery);
     else {
-      this.list.add(delivery);
+      this.waitList.add(delivery);
       this.pump();
     }
   }
 
   /** Returns the waiting deliveries in the order in which they pass. The key must not change during the iteration. */
   inOrder(): Iterable<GatedDelivery> {
-    return this.list.inOrder();
+    return this.waitList.inOrder();
   }
 
   /** Called when a delivery that had passed is done or did not start. */
@@ -204,14 +204,14 @@ export class FlowKey {
     this.pump();
   }
 
-  /** Lets all deliveries pass that are allowed to. */
+  /** Lets all deliveries pass that may pass now. */
   pump(): void {
     // A delivery that passes may be done immediately and call this again; the loop below handles that.
     if (this.isPumping || this.isStopped) return;
     this.isPumping = true;
     try {
-      for (let moved = 0; this.moveOne(); moved++) {
-        if (moved < MAX_PER_TURN) continue;
+      for (let movedCount = 0; this.moveOne(); movedCount++) {
+        if (movedCount < MAX_PER_TURN) continue;
         this.pumpLater();
         return;
       }
@@ -230,16 +230,16 @@ export class FlowKey {
   get status(): FlowControlStatus {
     const { window } = this;
     const shownWindow = window && { startedAt: window.startedAt, granted: window.startsMade };
-    return { ...this.state, window: shownWindow, waiting: this.list.size, inFlight: this.inFlight };
+    return { ...this.state, window: shownWindow, waiting: this.waitList.size, inFlight: this.inFlight };
   }
 
   /** Returns why a delivery waits here; null if it does not. */
   reasonFor(delivery: GatedDelivery): WaitReason | null {
-    const { limits, rate, list } = this;
-    if (delivery.list !== list || !limits) return null;
+    const { limits, rate, waitList } = this;
+    if (delivery.list !== waitList || !limits) return null;
     const window = rate && runningWindow(this.window, rate, this.deps.clock.now());
-    const place = list.positionOf(delivery);
-    const reason = { kind: 'flow-control', key: this.key, place, waiting: list.size, until: null } as const;
+    const place = waitList.positionOf(delivery);
+    const reason = { kind: 'flow-control', key: this.key, place, waiting: waitList.size, until: null } as const;
     if (limits.paused) return { ...reason, because: 'paused' };
     if (rate && window && this.isUsedUp(window, rate)) {
       const until = nextWindowAt(window, rate);
@@ -286,17 +286,17 @@ export class FlowKey {
 
   /** Lets one delivery pass, or moves one to the list of its destination. Returns false if neither is possible. */
   private moveOne(): boolean {
-    const { limits, rate, list, instance, deps } = this;
-    const first = list.first;
+    const { limits, rate, waitList, instance, deps } = this;
+    const { first } = waitList;
     if (!first || !limits || limits.paused) return false;
     if (limits.parallelism !== null && this.inFlight >= limits.parallelism) return false;
     if (instance.isHeld(first)) {
-      list.remove(first);
+      waitList.remove(first);
       instance.waitAtDestination(first);
       return true;
     }
     if (!rate) {
-      list.remove(first);
+      waitList.remove(first);
       this.admit(first);
       return true;
     }
@@ -311,9 +311,9 @@ export class FlowKey {
       this.requestGrant(rate, limits);
       return false;
     }
-    const [next] = this.startable(1, (deliveryLimits) => deps.slots.seekGranted(deliveryLimits, this));
+    const [next] = this.findStartable(1, (deliveryLimits) => deps.slots.seekGranted(deliveryLimits, this));
     if (!next || !this.window) return false;
-    list.remove(next);
+    waitList.remove(next);
     this.window.startsMade++;
     this.window.unsentCount++;
     this.unsentCount++;
@@ -328,20 +328,20 @@ export class FlowKey {
     this.deps.listener.passedAllGates(delivery);
   }
 
-  /** Returns up to `max` of the first deliveries that could start now. One without a free slot does not delay others. */
-  private startable(max: number, freeFor: (deliveryLimits: DeliveryLimits) => number): GatedDelivery[] {
+  /** Returns up to `maxCount` of the first deliveries that could start now. One without a free slot does not delay others. */
+  private findStartable(maxCount: number, freeFor: (deliveryLimits: DeliveryLimits) => number): GatedDelivery[] {
     const deliveries: GatedDelivery[] = [];
     const freeSlots = new Map<string, number>();
-    let passedOver = 0;
-    for (const delivery of this.list.inOrder()) {
+    let passedOverCount = 0;
+    for (const delivery of this.waitList.inOrder()) {
       const host = hostOf(delivery.limits);
-      const kind = delivery.limits.isLong ? `${host} long` : host;
-      const slots = freeSlots.get(kind) ?? freeFor(delivery.limits);
+      const slotKind = delivery.limits.isLong ? `${host} long` : host;
+      const slots = freeSlots.get(slotKind) ?? freeFor(delivery.limits);
       const canStart = slots > 0 && !this.instance.isHeld(delivery);
-      freeSlots.set(kind, canStart ? slots - 1 : slots);
+      freeSlots.set(slotKind, canStart ? slots - 1 : slots);
       if (canStart) deliveries.push(delivery);
-      else passedOver++;
-      if (deliveries.length === max || passedOver === LOOK_AHEAD) break;
+      else passedOverCount++;
+      if (deliveries.length === maxCount || passedOverCount === LOOK_AHEAD) break;
     }
     return deliveries;
   }
@@ -358,8 +358,8 @@ export class FlowKey {
       limits.parallelism === null ? startsRemaining : Math.min(startsRemaining, limits.parallelism - this.inFlight);
     const allowedByInstance = deps.slots.seekOf(instanceId, this);
     // Even if there is no free slot, the key seeks one, so that it waits for its turn.
-    const max = Math.max(1, Math.min(allowedByKey, allowedByInstance));
-    const deliveries = this.startable(max, (deliveryLimits) => deps.slots.seek(deliveryLimits, this));
+    const maxStarts = Math.max(1, Math.min(allowedByKey, allowedByInstance));
+    const deliveries = this.findStartable(maxStarts, (deliveryLimits) => deps.slots.seek(deliveryLimits, this));
     if (deliveries.length === 0) return;
     const granted = (base?.granted ?? carriedStarts) + deliveries.length;
     const window = { startedAt: base?.startedAt ?? deps.clock.now(), granted };

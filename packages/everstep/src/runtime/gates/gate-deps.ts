@@ -41,7 +41,8 @@ const RETRY_AFTER_FAULT_MS = 1_000;
 export class ControlWrites {
   private readonly commits: ControlCommits;
   private readonly clock: Clock;
-  private readonly writing = new Set<Promise<unknown>>();
+  private readonly writesInProgress = new Set<Promise<unknown>>();
+  /** Cancel functions of the operations to repeat. */
   private readonly retries = new Set<() => void>();
   private isStopped = false;
 
@@ -53,11 +54,11 @@ export class ControlWrites {
   /** Resolves when the write is durable. */
   async write(write: ControlWrite): Promise<void> {
     const commit = this.commits.commitControl({ guards: [], writes: [write] });
-    this.writing.add(commit);
+    this.writesInProgress.add(commit);
     try {
       await commit;
     } finally {
-      this.writing.delete(commit);
+      this.writesInProgress.delete(commit);
     }
   }
 
@@ -76,6 +77,6 @@ export class ControlWrites {
     this.isStopped = true;
     for (const cancel of this.retries) cancel();
     this.retries.clear();
-    await Promise.allSettled([...this.writing]);
+    await Promise.allSettled([...this.writesInProgress]);
   }
 }

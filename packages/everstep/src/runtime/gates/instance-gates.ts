@@ -30,7 +30,7 @@ const CHECKED_PER_ADD = 8;
 export class InstanceGates implements QueueListener, DestinationInstance, FlowKeyInstance {
   readonly instanceId: string;
   private readonly deps: GateDeps;
-  private readonly keys = new Map<string, FlowKey>();
+  private readonly flowKeys = new Map<string, FlowKey>();
   /** Destinations in memory, by origin. */
   private readonly destinationMap = new Map<string, Destination>();
   /** Queues of messages, by name. */
@@ -39,7 +39,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   private readonly earlyDeliveries = new WaitList();
   /** The settings of the instance; null until they are read. */
   private cachedSettings: InstanceSettings | null = null;
-  private reading: Promise<InstanceSettings> | null = null;
+  private readInProgress: Promise<InstanceSettings> | null = null;
   private readonly faultOf = (error: unknown) => ({ instanceId: this.instanceId, error: String(error) });
 
   constructor(instanceId: string, deps: GateDeps) {
@@ -48,8 +48,8 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   }
 
   get isBusy(): boolean {
-    if (this.reading) return true;
-    for (const key of this.keys.values()) if (key.isBusy) return true;
+    if (this.readInProgress) return true;
+    for (const flowKey of this.flowKeys.values()) if (flowKey.isBusy) return true;
     for (const destination of this.destinationMap.values()) if (destination.isBusy) return true;
     for (const line of this.lines.values()) if (!line.isLoaded) return true;
     return false;
@@ -92,7 +92,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
       destination.done(delivery, result);
       if (destination.isIdle) this.destinationMap.delete(origin);
     }
-    if (flowControlKey !== null) this.keys.get(flowControlKey)?.release(delivery, result.kind);
+    if (flowControlKey !== null) this.flowKeys.get(flowControlKey)?.release(delivery, result.kind);
   }
 
   /** Removes a delivery that waits. */
@@ -101,7 +101,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     if (delivery.isProbe) this.destinationMap.get(delivery.limits.origin)?.deliveryWithdrawn(delivery);
   }
 
-  /** Returns false if its destination was held after it had passed; then it waits here again. */
+  /** Returns false if the destination was held after the delivery had passed. The delivery then waits here again. */
   mayStart(delivery: GatedDelivery): boolean {
     const { origin, flowControlKey, pool } = delivery.limits;
     const existing = this.destinationMap.get(origin);
@@ -109,29 +109,29 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     const destination = lacksWorker ? this.destinationOf(origin) : existing;
     if (!destination?.holds(delivery)) return true;
     destination.returnDelivery(delivery);
-    if (flowControlKey !== null) this.keys.get(flowControlKey)?.release(delivery, 'not-made');
+    if (flowControlKey !== null) this.flowKeys.get(flowControlKey)?.release(delivery, 'not-made');
     return false;
   }
 
   requestSent(delivery: GatedDelivery): void {
-    this.keys.get(delivery.limits.flowControlKey ?? '')?.requestSent(delivery);
+    this.flowKeys.get(delivery.limits.flowControlKey ?? '')?.requestSent(delivery);
   }
 
   noteLimits(flowControl: FlowControl): void {
-    this.keys.get(flowControl.key)?.applyTrigger(flowControl);
+    this.flowKeys.get(flowControl.key)?.applyTrigger(flowControl);
   }
 
   reasons(delivery: GatedDelivery): WaitReason[] {
     const { origin, flowControlKey, queue } = delivery.limits;
     const queueReason = this.lines.get(queue ?? '')?.reasonFor(delivery) ?? null;
     const destination = this.destinationMap.get(origin);
-    const key = flowControlKey === null ? undefined : this.keys.get(flowControlKey);
+    const flowKey = flowControlKey === null ? undefined : this.flowKeys.get(flowControlKey);
     const holdReason = destination?.holds(delivery) ? destination.reason : null;
-    const keyReason = key?.reasonFor(delivery) ?? null;
+    const keyReason = flowKey?.reasonFor(delivery) ?? null;
     return [queueReason, holdReason, keyReason].filter((reason) => reason !== null);
   }
 
-  // ---------------------------------------------------------------- requests of a person
+  // ---------------------------------------------------------------- requests of users
 
   async holdReason(origin: string): Promise<WaitReason | null> {
     await this.read();
@@ -141,11 +141,11 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   }
 
   async flowControls(): Promise<FlowControlStatus[]> {
-    const { store } = this.deps;
-    const states = await store.listFlowControls({ instanceId: this.instanceId });
+    const states = await this.deps.store.listFlowControls({ instanceId: this.instanceId });
     return states.map((state) => {
-      const current = this.keys.get(state.key)?.status ?? { waiting: 0, inFlight: 0 };
-      return this.keys.get(state.key)?.isLoaded ? { ...state, ...current } : { ...state, waiting: current.waiting, inFlight: 0 };
+      const flowKey = this.flowKeys.get(state.key);
+      const current = flowKey?.status ?? { waiting: 0, inFlight: 0 };
+      return flowKey?.isLoaded ? { ...state, ...current } : { ...state, waiting: current.waiting, inFlight: 0 };
     });
   }
 
@@ -175,8 +175,8 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   async destinations(): Promise<DestinationStatus[]> {
     await this.read();
-    const status = [...this.destinationMap.values()].filter(({ isIdle }) => !isIdle).map((destination) => destination.status);
-    return status.sort((a, b) => (a.origin < b.origin ? -1 : 1));
+    const statuses = [...this.destinationMap.values()].filter(({ isIdle }) => !isIdle).map((destination) => destination.status);
+    return statuses.sort((a, b) => (a.origin < b.origin ? -1 : 1));
   }
 
   async holdDestination(origin: string, reason: string): Promise<void> {
@@ -218,10 +218,10 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   // ---------------------------------------------------------------- changes of other nodes
 
   async reloadKey(key: string, isReset: boolean): Promise<void> {
-    const flowKey = this.keys.get(key);
+    const flowKey = this.flowKeys.get(key);
     if (!flowKey?.isLoaded) return;
     const state = await this.deps.store.findFlowControl({ instanceId: this.instanceId, key });
-    if (!state || this.keys.get(key) !== flowKey) return;
+    if (!state || this.flowKeys.get(key) !== flowKey) return;
     if (!areSameLimits(flowKey.state, state)) flowKey.setLimits(state);
     if (isReset) flowKey.resetRate();
   }
@@ -249,31 +249,31 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   async reloadAll(): Promise<void> {
     await this.reloadSettings();
-    for (const key of [...this.keys.keys()]) await this.reloadKey(key, false);
+    for (const key of [...this.flowKeys.keys()]) await this.reloadKey(key, false);
     for (const name of [...this.lines.keys()]) await this.reloadQueue(name);
   }
 
   /** Returns how many deliveries wait and are in flight at each key in use. */
   keyCounts(): Readonly<Record<string, KeyCounts>> {
-    const loadedKeys = [...this.keys].filter(([, key]) => key.isLoaded).map(([name, { status }]) => [name, status] as const);
+    const loadedKeys = [...this.flowKeys].filter(([, key]) => key.isLoaded).map(([name, { status }]) => [name, status] as const);
     const counts = loadedKeys.map(([name, { waiting, inFlight }]) => [name, { waiting, inFlight }] as const);
     return Object.fromEntries(counts.filter(([, { waiting, inFlight }]) => waiting + inFlight > 0));
   }
 
   *counts(): Iterable<GateCounts> {
-    for (const [name, key] of this.keys) {
-      const [first] = key.inOrder();
-      yield { kind: 'key', name, ...key.status, oldestSince: first?.since ?? null };
+    for (const [name, flowKey] of this.flowKeys) {
+      const [first] = flowKey.inOrder();
+      yield { kind: 'key', name, ...flowKey.status, oldestSince: first?.since ?? null };
     }
     for (const [name, line] of this.lines) yield { kind: 'queue', name, ...line.counts };
   }
 
   waitingAt(key: string): Iterable<GatedDelivery> {
-    return this.keys.get(key)?.inOrder() ?? [];
+    return this.flowKeys.get(key)?.inOrder() ?? [];
   }
 
   stop(): void {
-    for (const key of this.keys.values()) key.stop();
+    for (const flowKey of this.flowKeys.values()) flowKey.stop();
     for (const destination of this.destinationMap.values()) destination.stop();
     for (const line of this.lines.values()) line.stop();
   }
@@ -323,7 +323,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   }
 
   couldStart({ limits }: GatedDelivery): boolean {
-    return this.keys.get(limits.flowControlKey ?? '')?.couldStart(limits) ?? true;
+    return this.flowKeys.get(limits.flowControlKey ?? '')?.couldStart(limits) ?? true;
   }
 
   /** Stores the current hold, with retries until it is stored. */
@@ -359,11 +359,11 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   }
 
   private keyOf(key: string): FlowKey {
-    let flowKey = this.keys.get(key);
+    let flowKey = this.flowKeys.get(key);
     if (!flowKey) {
       flowKey = new FlowKey(key, this, this.deps);
-      removeIdle(this.keys, ({ isIdle }) => isIdle);
-      this.keys.set(key, flowKey);
+      removeIdle(this.flowKeys, ({ isIdle }) => isIdle);
+      this.flowKeys.set(key, flowKey);
       this.loadSoon(flowKey);
     }
     return flowKey;
@@ -387,10 +387,10 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     });
   }
 
-  private destinationOf(origin: string, restored?: DestinationState): Destination {
+  private destinationOf(origin: string, initialState?: DestinationState): Destination {
     let destination = this.destinationMap.get(origin);
     if (!destination) {
-      destination = new Destination(origin, this, this.deps.clock, restored);
+      destination = new Destination(origin, this, this.deps.clock, initialState);
       removeIdle(this.destinationMap, ({ isBlocking }) => !isBlocking);
       this.destinationMap.set(origin, destination);
     }
@@ -401,10 +401,10 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   private read(): Promise<InstanceSettings> {
     if (this.cachedSettings) return Promise.resolve(this.cachedSettings);
-    this.reading ??= this.readAll().finally(() => {
-      this.reading = null;
+    this.readInProgress ??= this.readAll().finally(() => {
+      this.readInProgress = null;
     });
-    return this.reading;
+    return this.readInProgress;
   }
 
   private readSoon(): void {
@@ -418,8 +418,8 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     const { settings, holds } = await this.readStored();
     this.cachedSettings = settings;
     for (const hold of holds) {
-      const restored = restoredState(hold, settings.breaker, this.deps.clock.now());
-      this.destinationOf(hold.origin, restored).settingsChanged();
+      const initialState = restoredState(hold, settings.breaker, this.deps.clock.now());
+      this.destinationOf(hold.origin, initialState).settingsChanged();
     }
     for (let next = this.earlyDeliveries.first; next; next = this.earlyDeliveries.first) {
       this.earlyDeliveries.remove(next);
@@ -441,10 +441,10 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 /** Checks a few entries and removes those that are idle, if there are many. */
 function removeIdle<Entry>(entries: Map<string, Entry>, isIdle: (entry: Entry) => boolean): void {
   if (entries.size < MAX_ENTRIES) return;
-  let checked = 0;
+  let checkedCount = 0;
   for (const [name, entry] of entries) {
     entries.delete(name);
     if (!isIdle(entry)) entries.set(name, entry);
-    if (++checked === CHECKED_PER_ADD) return;
+    if (++checkedCount === CHECKED_PER_ADD) return;
   }
 }

@@ -61,13 +61,13 @@ export async function readKeyWaitList(
   const refs = options.holdsGates
     ? options.gates.waitingAt(instanceId, key, limit)
     : await readDueDeliveries(options, query, status.inFlight);
-  const waiting: KeyWaiter[] = [];
+  const waiters: KeyWaiter[] = [];
   for (const { runKey, slot } of refs) {
     const run = await options.store.loadRun({ runKey });
     const task = run?.tasks.get(slot);
     // The delivery may have been sent or have ended since.
     if (!run || !task || task.dueAt === null) continue;
-    waiting.push({ run, stepName: 'name' in task ? task.name : null, since: task.dueAt });
+    waiters.push({ run, stepName: 'name' in task ? task.name : null, since: task.dueAt });
   }
-  return { waiting, size: Math.max(status.waiting, waiting.length) };
+  return { waiting: waiters, size: Math.max(status.waiting, waiters.length) };
 }

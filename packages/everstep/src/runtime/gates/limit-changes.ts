@@ -19,7 +19,7 @@ function pinLimits(state: FlowControlState, limits: Omit<FlowControl, 'key'>): F
   };
 }
 
-/** Returns the state of a key after a person's change. */
+/** Returns the state of a key after a change by a user. */
 export function applyChange(state: FlowControlState, change: FlowControlChange): FlowControlState {
   switch (change.kind) {
     case 'pause':

@@ -59,24 +59,24 @@ const MAX_UNSENT_MS = 5_000;
  * is lost. It is after the grant was requested, and before the process that made the start ended.
  */
 export function restoredWindow(
-  stored: { readonly startedAt: number; readonly granted: number } | null,
+  storedWindow: { readonly startedAt: number; readonly granted: number } | null,
   { now, periodMs }: { readonly now: number; readonly periodMs: number | null },
 ): RateWindow | null {
-  if (!stored) return null;
-  const { startedAt, granted } = stored;
-  const latest = startedAt + Math.min(periodMs ?? MAX_UNSENT_MS, MAX_UNSENT_MS);
-  const sentBy = Math.max(startedAt, Math.min(now, latest));
+  if (!storedWindow) return null;
+  const { startedAt, granted } = storedWindow;
+  const latestSentAt = startedAt + Math.min(periodMs ?? MAX_UNSENT_MS, MAX_UNSENT_MS);
+  const sentBy = Math.max(startedAt, Math.min(now, latestSentAt));
   return { startedAt, sentBy, isSent: true, unsentCount: 0, arrivedBy: null, granted, startsMade: granted, isClosed: false };
 }
 
 /**
- * Maximum transit time: a small part of the period, so that the whole limit can be used. It is ample within a host or between
- * neighboring hosts.
+ * Maximum transit time: a small part of the period, so that the whole limit can be used. It is sufficient within a host or
+ * between neighboring hosts.
  */
 const MAX_TRANSIT_MS = 50;
 export const maxTransitMs = (periodMs: number): number => Math.min(MAX_TRANSIT_MS, Math.floor(periodMs * 0.0125));
 
-/** Transit times allowed for the first request, which may reach a cold destination. */
+/** Number of transit times that are allowed for the first request, which may reach a cold destination. */
 const FIRST_REQUEST_TRANSITS = 2;
 
 /**
@@ -85,8 +85,8 @@ const FIRST_REQUEST_TRANSITS = 2;
  */
 export function nextWindowAt({ sentBy, isSent, unsentCount, arrivedBy }: RateWindow, { periodMs, transitMs }: Rate): number {
   if (!isSent && unsentCount > 0) return Number.POSITIVE_INFINITY;
-  const latest = sentBy + transitMs * FIRST_REQUEST_TRANSITS;
-  return periodMs + (arrivedBy === null ? latest : Math.min(arrivedBy, latest));
+  const latestArrivalAt = sentBy + transitMs * FIRST_REQUEST_TRANSITS;
+  return periodMs + (arrivedBy === null ? latestArrivalAt : Math.min(arrivedBy, latestArrivalAt));
 }
 
 /**

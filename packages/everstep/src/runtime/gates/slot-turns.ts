@@ -16,7 +16,7 @@ export interface FreeSlots {
   reservableOf(instanceId: string): number;
   /** Returns how many more long deliveries the instance may start. */
   freeLong(instanceId: string): number;
-  /** Returns how many more slots the instance's fair share of this origin allows. Infinite if it shares with no other. */
+  /** Returns how many more slots the instance's fair share of this origin allows. Infinite if no other instance shares it. */
   freeShare(origin: string, instanceId: string): number;
   /** Reserves this many more slots for the instance; fewer if negative. No other delivery takes them. */
   reserve(origin: string, instanceId: string, change: number): void;
@@ -24,7 +24,7 @@ export interface FreeSlots {
 
 /** A key that waits for a slot. */
 export interface SlotSeeker {
-  /** Lets all deliveries pass that are allowed to. */
+  /** Lets all deliveries pass that may pass now. */
   pump(): void;
 }
 
@@ -79,7 +79,7 @@ class Scopes {
   }
 
   /** Serves the waiting seekers while slots are free. */
-  serve(turn: (seeker: SlotSeeker) => void): void {
+  serve(serveSeeker: (seeker: SlotSeeker) => void): void {
     if (this.soughtNames.size === 0) return;
     for (const name of [...this.soughtNames]) {
       const scope = this.scopeOf(name);
@@ -89,7 +89,7 @@ class Scopes {
         const [seeker] = seekers;
         if (!seeker) break;
         seekers.delete(seeker);
-        turn(seeker);
+        serveSeeker(seeker);
       }
       this.removeIfUnused(name, scope);
     }

@@ -18,13 +18,13 @@ export class GatedDelivery implements Delivery {
   readonly runKey: string;
   readonly slot: number;
   readonly limits: DeliveryLimits;
-  /** Increases from one offer to the next. */
+  /** Number of the offer. It increases with each offer. */
   readonly order: number;
   /** Time of the offer, Unix ms. */
   readonly since: number;
   /** The list in which it waits; null once it has passed. */
   list: WaitList | null = null;
-  /** Whether it passes to test if its destination works again. */
+  /** Whether it passes as the probe of a held destination. */
   isProbe = false;
   /** The rate window that counts its start. */
   window: RateWindow | null = null;
@@ -70,10 +70,10 @@ function pack(row: Row): void {
 
 export class WaitList {
   private rows: Row[] = [];
-  private waiting = 0;
+  private waitingCount = 0;
 
   get size(): number {
-    return this.waiting;
+    return this.waitingCount;
   }
 
   get first(): GatedDelivery | null {
@@ -97,7 +97,7 @@ export class WaitList {
     delivery.row = row;
     delivery.cell = row.cells.push(delivery) - 1;
     delivery.list = this;
-    this.waiting++;
+    this.waitingCount++;
   }
 
   /** Removes a delivery; does nothing if it is not in this list. */
@@ -108,7 +108,7 @@ export class WaitList {
     row.occupied--;
     delivery.row = null;
     delivery.list = null;
-    this.waiting--;
+    this.waitingCount--;
     if (row.occupied === 0) this.rows = this.rows.filter((candidate) => candidate !== row);
     else if (row.cells.length - row.occupied > Math.max(MAX_EMPTY_CELLS, row.occupied)) pack(row);
   }

@@ -4,13 +4,13 @@ import type { AlertDestination, AlertRule, AlertSettings, LifecycleWebhook } fro
 import type { SettingsRefusal } from '../../engine/alerts/settings-changes.js';
 import type { AlertPage } from '../../ports/stores/alerts/alert-store.js';
 
-interface Named {
+interface NamedSetting {
   readonly instanceId: string;
   readonly name: string;
 }
 
 /** A destination as a user specifies it. If `rotateSecret` is true, an existing webhook gets a new secret. */
-export type DestinationRequest = Named & { readonly rotateSecret: boolean } & (
+export type DestinationRequest = NamedSetting & { readonly rotateSecret: boolean } & (
     | { readonly kind: 'webhook' | 'slack'; readonly url: string }
     | { readonly kind: 'email'; readonly to: readonly string[] }
   );
@@ -32,11 +32,11 @@ export interface AlertService {
     readonly instanceId: string;
     readonly webhook: Omit<LifecycleWebhook, 'createdAt'>;
   }): Promise<LifecycleWebhook | SettingsRefusal>;
-  deleteDestination(setting: Named): Promise<SettingsRefusal | null>;
+  deleteDestination(setting: NamedSetting): Promise<SettingsRefusal | null>;
   /** Deletes the rule and ends its open alerts. */
-  deleteRule(setting: Named): Promise<SettingsRefusal | null>;
-  deleteWebhook(setting: Named): Promise<SettingsRefusal | null>;
+  deleteRule(setting: NamedSetting): Promise<SettingsRefusal | null>;
+  deleteWebhook(setting: NamedSetting): Promise<SettingsRefusal | null>;
   /** Sends a test notice. Returns the id of the message. */
-  test(setting: Named): Promise<{ readonly messageId: string } | 'not-found' | 'too-many-tests'>;
+  test(setting: NamedSetting): Promise<{ readonly messageId: string } | 'not-found' | 'too-many-tests'>;
   list(page: AlertPage): Promise<readonly Alert[]>;
 }

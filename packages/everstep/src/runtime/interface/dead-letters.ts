@@ -6,7 +6,7 @@ import type { RunReference } from '../../ports/stores/store.js';
 /** Overrides of a resume or restart. Absent settings do not change. */
 export type RunOverrides = Overrides;
 
-/** What happens if an entry is missing. With `fail`, nothing is changed; with `skip`, the entry is skipped. */
+/** What to do if an entry is missing. With `fail`, nothing is changed; with `skip`, the entry is skipped. */
 export type WhenMissing = 'fail' | 'skip';
 
 export interface RecoverCommand {
@@ -28,7 +28,7 @@ export type RecoverOutcome =
   | { readonly kind: 'recovered'; readonly runs: readonly RunReference[] }
   | { readonly kind: 'missing'; readonly dlqIds: readonly string[] }
   | { readonly kind: 'run-id-taken'; readonly run: RunReference }
-  /** Flow control limits were given without a key, for a run that has none. */
+  /** The overrides contain flow control limits without a key, and the run has no key. */
   | { readonly kind: 'no-flow-control-key'; readonly dlqId: string };
 
 export type MarkGroupCommand = Parameters<DeadLetterGroupStore['mark']>[0];

@@ -12,7 +12,7 @@ export type QueuedBecause =
   | 'fair-share'
   /** Its timeout is long, and its account or its instance has its share of the slots for such deliveries. */
   | 'long-deliveries'
-  /** Its host has as many deliveries in flight as allowed, of all accounts or of its own. */
+  /** Its host has as many deliveries in flight as allowed, for all accounts together or for its own account. */
   | 'host'
   /** All slots of the connected workers are in use. */
   | 'workers'

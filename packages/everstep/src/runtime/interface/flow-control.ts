@@ -11,7 +11,7 @@ export type FlowControlChange =
   | { readonly kind: 'pause' }
   | { readonly kind: 'resume' }
   /**
-   * These limits apply until they are unpinned; the others do not change. If none are given, the current limits of the key are
+   * These limits apply until they are unpinned; the others do not change. If there are none, the current limits of the key are
    * pinned.
    */
   | { readonly kind: 'pin'; readonly limits: Omit<FlowControl, 'key'> }

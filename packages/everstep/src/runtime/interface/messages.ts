@@ -19,7 +19,7 @@ export interface MessageCommand {
   readonly payload: RunPayload;
   /** The settings that a message shares with a run. */
   readonly settings: Omit<RunSettings, 'steps' | 'message'>;
-  /** HTTP method in upper case. */
+  /** HTTP method, in uppercase. */
   readonly method: string;
   readonly callback: MessageSettings['callback'] | null;
   /** A queue that does not exist is created with a parallelism of 1. */
@@ -40,7 +40,7 @@ export interface PublishedMessage {
   readonly url: string;
   /** Name of the endpoint of a group, if it has one. */
   readonly endpointName: string | null;
-  /** Whether the message was published before, so that this is the earlier message. */
+  /** Whether the message was published before. If so, this is the earlier message. */
   readonly deduplicated: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Repairs: bulk jobs over dead letters. A plan freezes the entries. A started repair continues across restarts. Its data is
- * read from the store.
+ * Repairs: bulk jobs over dead letters. A plan freezes the entries. A started repair continues across restarts. This service only
+ * changes repairs; they are read from the store.
  */
 import type { Repair, RepairAction, StartSettings } from '../../engine/dead-letters/repair.js';
 import type { Overrides } from '../../engine/runs/settings.js';

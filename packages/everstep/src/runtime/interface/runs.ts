@@ -25,10 +25,10 @@ export type ForkOutcome =
   | { readonly kind: 'not-found' }
   | { readonly kind: 'run-id-taken'; readonly run: RunReference }
   | Extract<ForkDecision, { readonly kind: 'refused' }>
-  /** The account may not store that much more. */
+  /** The fork would exceed the storage quota of the account. */
   | { readonly kind: 'over-quota'; readonly message: string };
 
-/** Whether the current code of a run's endpoint would replay it; `stepId` and `stepName` are the first difference. */
+/** Whether the current code of a run's endpoint would replay the run; `stepId` and `stepName` are the first difference. */
 export interface CheckedRun {
   readonly outcome: 'fits' | 'differs' | 'cannot-tell';
   readonly stepId: number | null;
@@ -44,11 +44,11 @@ export type SubmissionOutcome = 'taken' | 'not-active' | 'end-not-requested';
 
 export interface RunService {
   trigger(command: TriggerCommand): Promise<TriggerOutcome>;
-  /** Starts a new run from the middle of another one, which does not change. The audit log of its account records it. */
+  /** Starts a new run from the middle of another run, which does not change. The fork is recorded in the audit log. */
   fork(command: ForkCommand): Promise<ForkOutcome>;
   /**
    * Records a submission of the endpoint of the active run with this id. Resolves when it is durable. A repeated submission of
-   * the same steps is taken and has no effect.
+   * the same steps is accepted and has no effect.
    */
   submit(command: {
     readonly instanceId: string;

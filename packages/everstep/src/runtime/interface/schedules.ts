@@ -11,8 +11,8 @@ export interface ScheduleCommand {
   readonly cron: string;
   readonly timeZone: string;
   /**
-   * URL of the started runs. With `settings.message`, the schedule publishes to this URL, or to the group
-   * `settings.message.urlGroup`; this is then the name of the group.
+   * URL of the started runs. With `settings.message`, the schedule publishes to this URL, or to the URL group
+   * `settings.message.urlGroup`. In the latter case, this is the name of the group.
    */
   readonly workflowUrl: string;
   readonly payload: RunPayload;

@@ -8,7 +8,7 @@ export function isMessageRun(run: RunRecord): run is MessageRecord['run'] {
   return message !== undefined;
 }
 
-const ENDS = { succeeded: 'DELIVERED', failed: 'FAILED', canceled: 'CANCELED' } as const;
+const END_STATES = { succeeded: 'DELIVERED', failed: 'FAILED', canceled: 'CANCELED' } as const;
 
 /** Returns the events of a failed attempt: its error, and its retry if there is one. */
 function eventsOfAttempt(run: MessageRecord['run'], attempt: FailedAttempt): readonly MessageEvent[] {
@@ -17,7 +17,7 @@ function eventsOfAttempt(run: MessageRecord['run'], attempt: FailedAttempt): rea
   return retryAt === null ? [failedEvent] : [failedEvent, { run, at, state: 'RETRY', nextDeliveryAt: retryAt }];
 }
 
-/** Returns the events, oldest first. The time of an attempt is its due time. `inFlight` means that a request is in flight. */
+/** Returns the events, oldest first. The time of an attempt is its due time. If `current.inFlight`, a request is in flight. */
 export function eventsOf(
   run: MessageRecord['run'],
   { tasks, attempts }: Pick<RunHistory, 'tasks' | 'attempts'>,
@@ -45,7 +45,7 @@ export function eventsOf(
     if (current.inFlight && task) events.push({ run, at: dueAt, state: 'IN_PROGRESS' });
   }
   if (status !== 'active' && completedAt !== null) {
-    events.push({ run, at: completedAt, state: ENDS[status], ...(error === null ? {} : { error }) });
+    events.push({ run, at: completedAt, state: END_STATES[status], ...(error === null ? {} : { error }) });
   }
   return events;
 }

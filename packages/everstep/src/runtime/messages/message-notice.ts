@@ -32,7 +32,7 @@ const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.by
 
 /**
  * Returns the notification about a message for the callback with the URL `to`. Bodies are base64, and times are Unix ms. `dlqId`
- * is the dead letter of a message that has failed.
+ * is the id of the dead letter of a message that has failed.
  */
 export function messageNotice(run: Run, payload: RunPayload, response: ReportedResponse, to: string, dlqId?: string): Uint8Array {
   const { message, maxRetries } = run.settings;

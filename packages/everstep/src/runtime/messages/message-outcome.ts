@@ -1,4 +1,4 @@
-/** Converts the response to a call, a message or a failure callback into an attempt of the engine. */
+/** Determines whether an attempt of a call, a message or a failure callback has failed. */
 
 import type { DeliveryFailure } from '../../engine/runs/run.js';
 import type { MessageOutcome } from '../../ports/message-sender.js';

@@ -90,7 +90,9 @@ export class PublishedMessages implements MessageService {
 
   async publish(commands: readonly MessageCommand[]): Promise<readonly PublishOutcome[]> {
     const recipients = await Promise.all(commands.map((command) => this.recipientsOf(command)));
-    const drafts = commands.map((command, index) => (recipients[index] ?? []).map((recipient) => this.draft(command, recipient)));
+    const drafts = commands.map((command, index) =>
+      (recipients[index] ?? []).map((recipient) => this.createDraft(command, recipient)),
+    );
     const batchableDrafts = drafts.flat().filter(({ hasDeduplicationId }) => !hasDeduplicationId);
     const batchPublication = this.publishTogether(batchableDrafts);
     // Committed in the same turn of the event loop, so they become durable together. A duplicate does not reject the others.
@@ -132,7 +134,7 @@ export class PublishedMessages implements MessageService {
   }
 
   list(query: MessageQuery): Promise<Listing<ListedMessage>> {
-    return this.page({ ...query, order: 'newest-first' });
+    return this.readPage({ ...query, order: 'newest-first' });
   }
 
   async events(query: MessageEventQuery): Promise<Listing<MessageEvent>> {
@@ -145,7 +147,7 @@ export class PublishedMessages implements MessageService {
     do {
       // Small pages, because the events of one message are never split.
       const pageLimit = Math.max(1, Math.min(PAGE_SIZE, Math.ceil((limit - events.length) / 3)));
-      const page = await this.page({ ...query, after: next, limit: pageLimit });
+      const page = await this.readPage({ ...query, after: next, limit: pageLimit });
       next = page.next;
       examinedMessages += page.items.length;
       for (const [index, run] of page.items.entries()) {
@@ -176,8 +178,8 @@ export class PublishedMessages implements MessageService {
 
   async cancelAll(query: MessageQuery): Promise<{ readonly canceled: number; readonly next: Position | null }> {
     const { items, next } = await this.list({ ...query, filter: { ...query.filter, statuses: ['active'] } });
-    const canceled = await Promise.all(items.map(({ key }) => this.options.cancel(key)));
-    return { canceled: canceled.filter(Boolean).length, next };
+    const results = await Promise.all(items.map(({ key }) => this.options.cancel(key)));
+    return { canceled: results.filter(Boolean).length, next };
   }
 
   private async recipientsOf({ instanceId, destination }: MessageCommand): Promise<readonly Recipient[]> {
@@ -186,7 +188,7 @@ export class PublishedMessages implements MessageService {
     return (group?.endpoints ?? []).map(({ url, name }) => ({ url, endpointName: name }));
   }
 
-  private draft(command: MessageCommand, recipient: Recipient): MessageDraft {
+  private createDraft(command: MessageCommand, recipient: Recipient): MessageDraft {
     const {
       instanceId,
       dialect,
@@ -238,7 +240,7 @@ export class PublishedMessages implements MessageService {
     return publishedMessageOf(draft);
   }
 
-  private async page(query: Omit<MessageEventQuery, 'states'>): Promise<Listing<ListedMessage>> {
+  private async readPage(query: Omit<MessageEventQuery, 'states'>): Promise<Listing<ListedMessage>> {
     const { instanceId, order, after, limit } = query;
     const { messageIds, ...filter } = query.filter;
     const runKeys = messageIds?.map(runKeyOfMessage).filter((key) => key !== null);

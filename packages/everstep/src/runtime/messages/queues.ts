@@ -19,7 +19,7 @@ const PAGE_SIZE = 500;
 export interface QueuesOptions {
   readonly store: ControlStore & RunStore;
   readonly now: () => number;
-  /** Makes a unit durable; rejects if that may not have happened. */
+  /** Makes a unit durable. Rejects if the unit may not be durable. */
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
   readonly gates: Pick<DeliveryGates, 'queueChanged'>;
   /** The connection to other nodes; null if no other process uses the store. */

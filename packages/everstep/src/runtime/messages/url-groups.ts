@@ -12,7 +12,7 @@ import { InstanceTurns } from '../services/instance-turns.js';
 export interface UrlGroupsOptions {
   readonly store: ControlStore;
   readonly now: () => number;
-  /** Makes a unit durable; rejects if that may not have happened. */
+  /** Makes a unit durable. Rejects if the unit may not be durable. */
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
 }
 
@@ -21,14 +21,14 @@ const isSameEndpoint = (endpoint: GroupEndpoint, { name, url }: EndpointName): b
   (name !== undefined && endpoint.name === name) || (url !== undefined && endpoint.url === url);
 
 /** Returns the endpoints with the added ones, which take the positions of those with the same name or URL. */
-function mergeEndpoints(existing: readonly GroupEndpoint[], added: readonly GroupEndpoint[]): readonly GroupEndpoint[] {
+function mergeEndpoints(existing: readonly GroupEndpoint[], addedEndpoints: readonly GroupEndpoint[]): readonly GroupEndpoint[] {
   let endpoints = existing;
-  for (const { name, url } of added) {
+  for (const { name, url } of addedEndpoints) {
     const identity = name === null ? { url } : { name, url };
     const position = endpoints.findIndex((endpoint) => isSameEndpoint(endpoint, identity));
-    const others = endpoints.filter((endpoint) => !isSameEndpoint(endpoint, identity));
-    const index = position < 0 ? others.length : Math.min(position, others.length);
-    endpoints = [...others.slice(0, index), { name, url }, ...others.slice(index)];
+    const otherEndpoints = endpoints.filter((endpoint) => !isSameEndpoint(endpoint, identity));
+    const index = position < 0 ? otherEndpoints.length : Math.min(position, otherEndpoints.length);
+    endpoints = [...otherEndpoints.slice(0, index), { name, url }, ...otherEndpoints.slice(index)];
   }
   return endpoints;
 }
@@ -45,8 +45,8 @@ export class UrlGroups implements UrlGroupService {
     const { instanceId, name, endpoints } = command;
     return this.turns.run(instanceId, async () => {
       for (;;) {
-        const current = await this.find({ instanceId, name });
-        const group = await this.put(instanceId, name, current, mergeEndpoints(current?.endpoints ?? [], endpoints));
+        const currentGroup = await this.find({ instanceId, name });
+        const group = await this.put(instanceId, name, currentGroup, mergeEndpoints(currentGroup?.endpoints ?? [], endpoints));
         if (group) return group;
       }
     });
@@ -56,10 +56,12 @@ export class UrlGroups implements UrlGroupService {
     const { instanceId, name, endpoints } = command;
     return this.turns.run(instanceId, async () => {
       for (;;) {
-        const current = await this.find({ instanceId, name });
-        if (!current) return null;
-        const remaining = current.endpoints.filter((endpoint) => !endpoints.some((removed) => isSameEndpoint(endpoint, removed)));
-        const group = await this.put(instanceId, name, current, remaining);
+        const currentGroup = await this.find({ instanceId, name });
+        if (!currentGroup) return null;
+        const remainingEndpoints = currentGroup.endpoints.filter(
+          (endpoint) => !endpoints.some((removed) => isSameEndpoint(endpoint, removed)),
+        );
+        const group = await this.put(instanceId, name, currentGroup, remainingEndpoints);
         if (group) return group;
       }
     });
@@ -76,9 +78,9 @@ export class UrlGroups implements UrlGroupService {
   delete({ instanceId, name }: Named): Promise<boolean> {
     return this.turns.run(instanceId, async () => {
       for (;;) {
-        const current = await this.find({ instanceId, name });
-        if (!current) return false;
-        if (await this.write({ instanceId, name }, current, { kind: 'delete-url-group', instanceId, name })) return true;
+        const currentGroup = await this.find({ instanceId, name });
+        if (!currentGroup) return false;
+        if (await this.write({ instanceId, name }, currentGroup, { kind: 'delete-url-group', instanceId, name })) return true;
       }
     });
   }
@@ -87,17 +89,17 @@ export class UrlGroups implements UrlGroupService {
   private async put(
     instanceId: string,
     name: string,
-    current: UrlGroup | null,
+    currentGroup: UrlGroup | null,
     endpoints: readonly GroupEndpoint[],
   ): Promise<UrlGroup | null> {
     const now = this.options.now();
-    const group: UrlGroup = { name, endpoints, createdAt: current?.createdAt ?? now, updatedAt: now };
-    return (await this.write({ instanceId, name }, current, { kind: 'put-url-group', instanceId, group })) ? group : null;
+    const group: UrlGroup = { name, endpoints, createdAt: currentGroup?.createdAt ?? now, updatedAt: now };
+    return (await this.write({ instanceId, name }, currentGroup, { kind: 'put-url-group', instanceId, group })) ? group : null;
   }
 
   /** Returns false if another process changed the group since it was read. */
-  private async write(id: Named, current: UrlGroup | null, write: ControlWrite): Promise<boolean> {
-    const guard = { kind: 'url-group-unchanged', ...id, was: current } as const;
+  private async write(id: Named, currentGroup: UrlGroup | null, write: ControlWrite): Promise<boolean> {
+    const guard = { kind: 'url-group-unchanged', ...id, was: currentGroup } as const;
     return (await this.options.commit({ guards: [guard], writes: [write] })).kind === 'applied';
   }
 }

@@ -149,12 +149,12 @@ export class InstanceRemoval {
   /** Repeats a step until it removes nothing. Returns false if the removal was stopped before that. */
   private async repeat(step: () => Promise<boolean>): Promise<boolean> {
     while (!this.isStopped) {
-      const since = this.paceClock.now();
+      const startedAt = this.paceClock.now();
       const hasMore = await step();
       if (!hasMore) return true;
-      const tookMs = this.paceClock.now() - since;
-      this.pace.stepTook(tookMs);
-      await this.pause(this.pace.pauseMs(tookMs, false));
+      const stepMs = this.paceClock.now() - startedAt;
+      this.pace.stepTook(stepMs);
+      await this.pause(this.pace.pauseMs(stepMs, false));
     }
     return false;
   }

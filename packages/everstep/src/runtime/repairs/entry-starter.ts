@@ -57,8 +57,13 @@ export class EntryStarter {
     const { instanceId, repairId, action } = record.repair;
     // A canary is short, so its entries are read together, and those of failed groups are skipped.
     const maxPending = excludedGroups.length > 0 ? LIMITS.repairMaxCanary : count;
-    const pending = await this.options.repairs.pending({ instanceId, repairId, canaryOnly: of === 'canary', limit: maxPending });
-    const items = pending.filter(({ fingerprint }) => !excludedGroups.includes(fingerprint)).slice(0, count);
+    const pendingItems = await this.options.repairs.pending({
+      instanceId,
+      repairId,
+      canaryOnly: of === 'canary',
+      limit: maxPending,
+    });
+    const items = pendingItems.filter(({ fingerprint }) => !excludedGroups.includes(fingerprint)).slice(0, count);
     const isMiscounted = items.length < count;
     if (action === 'delete') {
       const moves = await this.settle(items.map((item) => this.delete(record, item)));
@@ -99,9 +104,9 @@ export class EntryStarter {
   }
 
   private async settle(writes: readonly Promise<ItemMove | 'moved'>[]): Promise<readonly ItemMove[] | null> {
-    const results = await Promise.allSettled(writes);
-    for (const result of results) if (result.status === 'rejected') throw result.reason;
-    const moves = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    const settledWrites = await Promise.allSettled(writes);
+    for (const result of settledWrites) if (result.status === 'rejected') throw result.reason;
+    const moves = settledWrites.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
     return moves.includes('moved') ? null : moves.filter((move) => move !== 'moved');
   }
 

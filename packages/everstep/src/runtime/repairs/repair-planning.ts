@@ -57,15 +57,15 @@ export class EntryFreezer {
     const entries = await repairs.describe({ instanceId, dlqIds: page.items });
     const items = entries.map((entry, index) => itemOf(entry, frozenCount + index, cohorts));
     const counts = { ...repair.counts, pending: repair.counts.pending + items.length };
-    const next = { ...record, repair: { ...repair, counts, plan: extendPlan(repair.plan, entries) } };
+    const nextRecord = { ...record, repair: { ...repair, counts, plan: extendPlan(repair.plan, entries) } };
     const isFull = items.length === remainingCapacity && page.next !== null;
     const isDone = page.next === null || isFull;
-    const written = isDone
-      ? await this.finishPlan(next, cohorts, isFull)
-      : { ...next, freezing: { after: page.next, horizon }, wakeAt: now() };
-    if (!(await writes.put({ record: written, driver: driver(), items }))) return null;
+    const recordToWrite = isDone
+      ? await this.finishPlan(nextRecord, cohorts, isFull)
+      : { ...nextRecord, freezing: { after: page.next, horizon }, wakeAt: now() };
+    if (!(await writes.put({ record: recordToWrite, driver: driver(), items }))) return null;
     if (!isDone) this.countedCohorts.set(repairId, cohorts);
-    return { ...written, version: record.version + 1 };
+    return { ...recordToWrite, version: record.version + 1 };
   }
 
   private async recount(repair: Repair): Promise<Cohorts> {

@@ -35,7 +35,7 @@ export interface RepairRoundsOptions {
   readonly watchMs: number;
 }
 
-/** The runs that have ended since the last round. */
+/** The ends of runs that a round has recorded. */
 interface RecordedEnds {
   readonly moves: readonly ItemMove[];
   /** Time of the next check, Unix ms. */
@@ -49,7 +49,7 @@ export class RepairRounds {
   /** Versions of repairs at which their counts equal their items, because only this process has written since. */
   private readonly exactVersions = new Map<string, number>();
   /** Position at which the search for ended runs continues. */
-  private readonly positions = new Map<string, number>();
+  private readonly searchPositions = new Map<string, number>();
   /** Time since which no run of a repair has ended, Unix ms. */
   private readonly quietSince = new Map<string, number>();
 
@@ -68,7 +68,7 @@ export class RepairRounds {
 
   forget(repairId: string): void {
     this.exactVersions.delete(repairId);
-    this.positions.delete(repairId);
+    this.searchPositions.delete(repairId);
     this.quietSince.delete(repairId);
   }
 
@@ -81,13 +81,13 @@ export class RepairRounds {
       // Another process recorded ends that this one had not reached.
       if (ends.isMiscounted) record = await this.recount(record);
       const now = this.options.now();
-      const updated = applyEvent(record.repair, { kind: 'items-moved', moves: ends.isMiscounted ? [] : ends.moves }, now);
-      const tick = tickRepair(await this.addGroupCounts(updated), now);
-      const isSame = record === previous && ends.moves.length === 0 && tick.repair.phase === previous.repair.phase;
+      const updatedRepair = applyEvent(record.repair, { kind: 'items-moved', moves: ends.isMiscounted ? [] : ends.moves }, now);
+      const tick = tickRepair(await this.addGroupCounts(updatedRepair), now);
+      const isUnchanged = record === previous && ends.moves.length === 0 && tick.repair.phase === previous.repair.phase;
       // The round only checked whether a run has ended.
-      if (isSame && tick.starts === null && previous.wakeAt !== null && previous.wakeAt > now) return previous;
-      const written = await this.write(record, tick, ends.nextCheckAt);
-      return written && (await this.startAdmitted(written, tick, ends.nextCheckAt, now));
+      if (isUnchanged && tick.starts === null && previous.wakeAt !== null && previous.wakeAt > now) return previous;
+      const writtenRecord = await this.write(record, tick, ends.nextCheckAt);
+      return writtenRecord && (await this.startAdmitted(writtenRecord, tick, ends.nextCheckAt, now));
     } catch (error) {
       this.forget(repairId);
       throw error;
@@ -96,20 +96,20 @@ export class RepairRounds {
 
   /** Starts the entries that the tick admits. Returns the repair after that; null if another process changed it. */
   private async startAdmitted(
-    written: RepairRecord,
+    writtenRecord: RepairRecord,
     { starts }: RepairTick,
     nextCheckAt: number,
     now: number,
   ): Promise<RepairRecord | null> {
-    if (starts === null) return written;
-    const startedEntries = await this.start(written, starts);
+    if (starts === null) return writtenRecord;
+    const startedEntries = await this.start(writtenRecord, starts);
     if (startedEntries === null) return null;
-    let repair = applyEvent(written.repair, { kind: 'items-moved', moves: startedEntries.moves }, now);
+    let repair = applyEvent(writtenRecord.repair, { kind: 'items-moved', moves: startedEntries.moves }, now);
     if (startedEntries.limit) repair = applyEvent(repair, { kind: 'held', ...startedEntries.limit }, now);
     // Uses the time of the decision that admitted the entries, so that it admits no more.
-    const updated = await this.write(written, tickRepair(await this.addGroupCounts(repair), now), nextCheckAt);
+    const updatedRecord = await this.write(writtenRecord, tickRepair(await this.addGroupCounts(repair), now), nextCheckAt);
     if (startedEntries.isMiscounted) this.forget(repair.repairId);
-    return updated;
+    return updatedRecord;
   }
 
   /** Adds the counts of each group of the canary, which decide when to stop. */
@@ -128,14 +128,14 @@ export class RepairRounds {
   private async write(record: RepairRecord, { repair, wakeAt }: RepairTick, nextCheckAt: number): Promise<RepairRecord | null> {
     const { writes, driver } = this.options;
     const nextWakeAt = repair.counts.started > 0 ? Math.min(wakeAt ?? nextCheckAt, nextCheckAt) : wakeAt;
-    const next = { ...record, repair, wakeAt: nextWakeAt };
-    if (!(await writes.put({ record: next, driver: driver() }))) {
+    const nextRecord = { ...record, repair, wakeAt: nextWakeAt };
+    if (!(await writes.put({ record: nextRecord, driver: driver() }))) {
       this.forget(repair.repairId);
       return null;
     }
-    const written = { ...next, version: record.version + 1 };
-    this.noteExact(written);
-    return written;
+    const writtenRecord = { ...nextRecord, version: record.version + 1 };
+    this.noteExact(writtenRecord);
+    return writtenRecord;
   }
 
   /** Counts the items again, because the process that wrote them may have been killed before it counted. */
@@ -153,10 +153,10 @@ export class RepairRounds {
     const { repairId, instanceId, counts } = repair;
     if (counts.started === 0) return { moves: [], nextCheckAt: now() + watchMs, isMiscounted: false };
     const id = { repairId, instanceId };
-    const after = this.positions.get(repairId) ?? -1;
+    const after = this.searchPositions.get(repairId) ?? -1;
     const { ended, examined, next } = await repairs.endedItems({ ...id, after, limit: MAX_EXAMINED });
-    if (next === null) this.positions.delete(repairId);
-    else this.positions.set(repairId, next);
+    if (next === null) this.searchPositions.delete(repairId);
+    else this.searchPositions.set(repairId, next);
     const settledIndexes = new Set(await writes.settle({ ...id, items: ended, at: now() }));
     const moves = ended
       .filter(({ n }) => settledIndexes.has(n))

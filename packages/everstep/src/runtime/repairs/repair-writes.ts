@@ -1,7 +1,7 @@
 /** Writes repairs, and reports each change to the clients that watch its instance. */
 import type { RepairRecord, RepairStore } from '../../ports/stores/repair-store.js';
 
-/** Returns whether the change shows on the dead letters: their deletion was scheduled or undone. */
+/** Returns whether the change affects how dead letters are shown: their deletion was scheduled or undone. */
 const changesEntries = ({ repair: { action, phase, stopReason } }: RepairRecord): boolean =>
   action === 'delete' && (phase === 'undo-window' || stopReason === 'undone');
 
@@ -27,8 +27,8 @@ export class RepairWrites {
   }
 
   async settle(query: Parameters<RepairStore['settle']>[0]): ReturnType<RepairStore['settle']> {
-    const settled = await this.repairs.settle(query);
-    if (settled.length > 0) this.reportChange(query.instanceId, 'repairs');
-    return settled;
+    const settledIndexes = await this.repairs.settle(query);
+    if (settledIndexes.length > 0) this.reportChange(query.instanceId, 'repairs');
+    return settledIndexes;
   }
 }

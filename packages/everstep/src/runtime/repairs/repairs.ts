@@ -1,6 +1,6 @@
 /**
- * Drives repairs and executes commands on them. The store contains the time of the next action of each repair; one timer fires
- * at the earliest. Commands and rounds run one after the other. A concurrent change by another process is detected by the
+ * Drives repairs and executes commands on them. The store contains the time of the next action of each repair; one timer is set
+ * to the earliest. Commands and rounds run one after the other. A concurrent change by another process is detected by the
  * version of the repair, which is then read again.
  * Keeps invariant 16.
  */
@@ -72,7 +72,7 @@ export class Repairs implements RepairService {
   private readonly rounds: RepairRounds;
   private readonly turns: Turns;
   /** Repairs of this process with active runs. They are checked early when a run ends. */
-  private readonly watched = new Map<string, RepairRecord>();
+  private readonly watchedRepairs = new Map<string, RepairRecord>();
   /** Functions that end the wait for a plan, by repair. */
   private readonly planWaiters = new Map<string, (record: RepairRecord | null) => void>();
   private wakeAt = Number.POSITIVE_INFINITY;
@@ -124,7 +124,7 @@ export class Repairs implements RepairService {
 
   /** Called when a run has ended that may belong to a repair. */
   runEnded(): void {
-    if (this.isEndCheckQueued || (this.watched.size === 0 && !this.isDriving)) return;
+    if (this.isEndCheckQueued || (this.watchedRepairs.size === 0 && !this.isDriving)) return;
     this.isEndCheckQueued = true;
     this.scheduleAt(this.options.clock.now() + AFTER_END_MS);
   }
@@ -144,9 +144,9 @@ export class Repairs implements RepairService {
     };
     const planning = new Promise<RepairRecord | null>((resolve) => {
       const cancel = clock.setTimer(now + PLANNED_WITHIN_MS, () => resolve(null));
-      this.planWaiters.set(repairId, (result) => {
+      this.planWaiters.set(repairId, (frozenRecord) => {
         cancel();
-        resolve(result);
+        resolve(frozenRecord);
       });
     });
     await this.writes.create({ record, driver: this.driver() });
@@ -170,15 +170,15 @@ export class Repairs implements RepairService {
       if (!record) return { kind: 'not-found' };
       const outcome = outcomeOf(record.repair, change, clock.now());
       if (outcome.kind === 'refused') return outcome;
-      const next = { ...record, repair: outcome.repair, wakeAt: clock.now() };
+      const nextRecord = { ...record, repair: outcome.repair, wakeAt: clock.now() };
       const canaryCount = change.kind === 'start' ? (outcome.repair.canary?.counts.pending ?? 0) : 0;
       const isExact = this.rounds.isExact(record) || change.kind === 'start';
-      const auditEntry = audit && { audit: await audit(next.repair) };
-      if (!(await this.writes.put({ record: next, driver: this.driver(), canary: canaryCount, ...auditEntry }))) continue;
-      const written = { ...next, version: record.version + 1 };
-      if (isExact) this.rounds.noteExact(written);
-      this.watched.delete(repairId);
-      return { kind: 'changed', record: written };
+      const auditEntry = audit && { audit: await audit(nextRecord.repair) };
+      if (!(await this.writes.put({ record: nextRecord, driver: this.driver(), canary: canaryCount, ...auditEntry }))) continue;
+      const writtenRecord = { ...nextRecord, version: record.version + 1 };
+      if (isExact) this.rounds.noteExact(writtenRecord);
+      this.watchedRepairs.delete(repairId);
+      return { kind: 'changed', record: writtenRecord };
     }
     throw new Error(`the repair ${repairId} was changed repeatedly by other processes`);
   }
@@ -233,8 +233,10 @@ export class Repairs implements RepairService {
         this.scheduleAt(clock.now() + RETRY_AFTER_FAULT_MS);
         return;
       }
-      const due = this.chooseInTurns(await repairs.due({ before: clock.now(), limit: MAX_DUE_REPAIRS, driver: this.driver() }));
-      const hasFailed = await this.driveAll([...due, ...(await this.watchedRepairsExcept(due))]);
+      const dueRepairs = this.chooseInTurns(
+        await repairs.due({ before: clock.now(), limit: MAX_DUE_REPAIRS, driver: this.driver() }),
+      );
+      const hasFailed = await this.driveAll([...dueRepairs, ...(await this.watchedRepairsExcept(dueRepairs))]);
       if (this.isStopped) return;
       const nextAt = await repairs.nextAt({ nodeId: cluster?.nodeId ?? null });
       if (nextAt !== null) this.scheduleAt(hasFailed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
@@ -246,8 +248,8 @@ export class Repairs implements RepairService {
   }
 
   /** Chooses the repairs of one round. The others remain due. */
-  private chooseInTurns(due: readonly RepairRecord[]): readonly RepairRecord[] {
-    const candidates = due.map((record) => ({ instanceId: record.repair.instanceId, record }));
+  private chooseInTurns(dueRepairs: readonly RepairRecord[]): readonly RepairRecord[] {
+    const candidates = dueRepairs.map((record) => ({ instanceId: record.repair.instanceId, record }));
     const chosenRecords: RepairRecord[] = [];
     while (chosenRecords.length < MAX_ROUND_REPAIRS) {
       const turn = this.turns.next(candidates);
@@ -259,11 +261,11 @@ export class Repairs implements RepairService {
   }
 
   /** Returns the repairs whose runs may have ended, as this process last wrote them. */
-  private async watchedRepairsExcept(due: readonly RepairRecord[]): Promise<readonly RepairRecord[]> {
+  private async watchedRepairsExcept(dueRepairs: readonly RepairRecord[]): Promise<readonly RepairRecord[]> {
     if (!this.isEndCheckQueued) return [];
     this.isEndCheckQueued = false;
-    const driven = new Set(due.map(({ repair }) => repair.repairId));
-    return [...this.watched.values()].filter(({ repair }) => !driven.has(repair.repairId));
+    const drivenIds = new Set(dueRepairs.map(({ repair }) => repair.repairId));
+    return [...this.watchedRepairs.values()].filter(({ repair }) => !drivenIds.has(repair.repairId));
   }
 
   /** Drives the repairs one after the other. Returns whether one of them failed. */
@@ -277,7 +279,7 @@ export class Repairs implements RepairService {
         await this.drive(record);
       } catch (error) {
         hasFailed = true;
-        this.watched.delete(repairId);
+        this.watchedRepairs.delete(repairId);
         if (!this.options.writes.noteFailure(error))
           this.options.log.error({ instanceId, repairId, error: String(error) }, 'repair step failed, retrying in 1 s');
       }
@@ -289,14 +291,14 @@ export class Repairs implements RepairService {
   private async drive(record: RepairRecord): Promise<void> {
     const { repairId } = record.repair;
     if (record.repair.phase === 'planning') {
-      const frozen = await this.freezer.step(record);
-      if (frozen?.repair.phase === 'planned') this.planWaiters.get(repairId)?.(frozen);
+      const frozenRecord = await this.freezer.step(record);
+      if (frozenRecord?.repair.phase === 'planned') this.planWaiters.get(repairId)?.(frozenRecord);
       return;
     }
-    const updated = await this.rounds.round(record);
-    if (updated && updated.repair.counts.started > 0) this.watched.set(repairId, updated);
-    else this.watched.delete(repairId);
-    if (updated && isOver(updated.repair)) this.rounds.forget(repairId);
+    const updatedRecord = await this.rounds.round(record);
+    if (updatedRecord && updatedRecord.repair.counts.started > 0) this.watchedRepairs.set(repairId, updatedRecord);
+    else this.watchedRepairs.delete(repairId);
+    if (updatedRecord && isOver(updatedRecord.repair)) this.rounds.forget(repairId);
   }
 }
 

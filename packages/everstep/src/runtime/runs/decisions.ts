@@ -187,9 +187,9 @@ export class Decisions {
     const { committer, context, limits, cache, alerts } = this.deps;
     // The state was dropped, or only removed from memory.
     if (!this.isCurrent(entry)) return 'moved';
-    const before = entry.run;
-    const { instanceId } = before;
-    const decision = decide(before, event, {
+    const previousRun = entry.run;
+    const { instanceId } = previousRun;
+    const decision = decide(previousRun, event, {
       ...context(),
       messageLimit: limits.messageLimit(instanceId),
       alerts: alerts.of(instanceId),
@@ -199,15 +199,15 @@ export class Decisions {
     }
     entry.run = decision.run;
     entry.uncommitted++;
-    cache.stateChanged(entry, before, decision.writes);
+    cache.stateChanged(entry, previousRun, decision.writes);
     let result: CommitResult;
     try {
-      const { key: runKey, version } = before;
+      const { key: runKey, version } = previousRun;
       const guards = [{ kind: 'run-active' as const, runKey, version, next: decision.run.version }];
       const unit = { guards, writes: decision.writes };
       // If the batch is lost, the state in memory is ahead of the disk: it is dropped before another decision is made on it.
       // Deliveries in flight finish. Their responses are decided on the state that is then read, so no step is executed twice.
-      result = await committer.submit(unit, () => this.forget(entry, 'let-finish'), before.instanceId);
+      result = await committer.submit(unit, () => this.forget(entry, 'let-finish'), previousRun.instanceId);
     } catch (error) {
       this.listener.batchLost();
       throw error;
@@ -226,7 +226,7 @@ export class Decisions {
     }
     entry.durable = decision.run;
     onDurable?.(entry, decision);
-    this.listener.decisionDurable(entry, decision, before);
+    this.listener.decisionDurable(entry, decision, previousRun);
     return decision;
   }
 }

@@ -25,16 +25,16 @@ export class EndWatch {
       const settle = (hasEnded: boolean) => {
         cancelTimer();
         signal?.removeEventListener('abort', giveUp);
-        const set = this.watchers.get(runKey);
-        set?.delete(settle);
-        if (set?.size === 0) this.watchers.delete(runKey);
+        const runWatchers = this.watchers.get(runKey);
+        runWatchers?.delete(settle);
+        if (runWatchers?.size === 0) this.watchers.delete(runKey);
         resolve(hasEnded);
       };
       giveUp = () => settle(false);
       const cancelTimer = this.clock.setTimer(this.clock.now() + timeoutMs, giveUp);
       signal?.addEventListener('abort', giveUp);
-      const set = this.watchers.get(runKey);
-      if (set) set.add(settle);
+      const runWatchers = this.watchers.get(runKey);
+      if (runWatchers) runWatchers.add(settle);
       else this.watchers.set(runKey, new Set([settle]));
     });
     if (signal?.aborted) giveUp();
@@ -49,12 +49,12 @@ export class EndWatch {
   /** Called when a run has ended. */
   runEnded(runKey: string): void {
     this.onEnd();
-    const set = this.watchers.get(runKey);
-    if (set) for (const settle of [...set]) settle(true);
+    const runWatchers = this.watchers.get(runKey);
+    if (runWatchers) for (const settle of [...runWatchers]) settle(true);
   }
 
   /** Ends all waits, because the process stops. */
   releaseAll(): void {
-    for (const set of [...this.watchers.values()]) for (const settle of [...set]) settle(false);
+    for (const runWatchers of [...this.watchers.values()]) for (const settle of [...runWatchers]) settle(false);
   }
 }

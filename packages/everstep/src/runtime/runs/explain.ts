@@ -19,7 +19,7 @@ export interface PendingRun {
 
 export interface ExplainContext {
   readonly store: RunStore & HistoryStore;
-  /** Knows what holds a task back in this process. */
+  /** Reports what holds back a task in this process. */
   readonly dispatcher: Pick<Dispatcher, 'gates' | 'isInFlight' | 'queuedBecause'>;
   /** Time of the explanation, Unix ms. */
   readonly now: number;
@@ -36,14 +36,14 @@ function maxRetriesOf(task: Task, settings: RunSettings): number {
   return task.kind === 'callback' ? callbackRetryRule(settings).maxRetries : settings.maxRetries;
 }
 
-/** Returns the reasons of a task that is performed by a delivery. */
+/** Returns the reasons why a task that is performed by a delivery waits. */
 async function deliveryReasons(
   task: Extract<Task, { readonly retried: number }>,
   dueAt: number,
-  pending: PendingRun,
+  pendingRun: PendingRun,
   { dispatcher, now }: Omit<ExplainContext, 'store'>,
 ): Promise<readonly WaitReason[]> {
-  const { run, failures } = pending;
+  const { run, failures } = pendingRun;
   const ref = { runKey: run.key, slot: task.slot };
   const reasons: WaitReason[] = [];
   if (task.retried > 0) {
@@ -56,16 +56,16 @@ async function deliveryReasons(
     });
   } else if (dueAt > now) reasons.push({ kind: 'not-before', at: dueAt });
   if (dueAt > now) {
-    const holdReason = await dispatcher.gates.holdReason(run.instanceId, originOf(urlOf(task, pending)));
+    const holdReason = await dispatcher.gates.holdReason(run.instanceId, originOf(urlOf(task, pendingRun)));
     return holdReason ? [...reasons, holdReason] : reasons;
   }
-  if (dispatcher.isInFlight(ref)) return [...reasons, { kind: 'in-flight', url: urlOf(task, pending) }];
+  if (dispatcher.isInFlight(ref)) return [...reasons, { kind: 'in-flight', url: urlOf(task, pendingRun) }];
   const gateReasons = dispatcher.gates.reasons(ref);
   if (gateReasons.length > 0) return [...reasons, ...gateReasons];
   const because = dispatcher.queuedBecause(ref);
   // The delivery had passed the gates when the last worker disconnected.
   const noWorkerReason =
-    because === 'workers' ? await dispatcher.gates.holdReason(run.instanceId, originOf(urlOf(task, pending))) : null;
+    because === 'workers' ? await dispatcher.gates.holdReason(run.instanceId, originOf(urlOf(task, pendingRun))) : null;
   if (noWorkerReason) return [...reasons, noWorkerReason];
   return [...reasons, { kind: 'queued', ...(because ? { because } : {}) }];
 }
@@ -73,7 +73,7 @@ async function deliveryReasons(
 /** Returns the conditions of a task, in the order in which they must be met. */
 export async function reasonsOf(
   task: Task,
-  pending: PendingRun,
+  pendingRun: PendingRun,
   context: Omit<ExplainContext, 'store'>,
 ): Promise<readonly WaitReason[]> {
   if (task.kind === 'invoke') {
@@ -89,12 +89,12 @@ export async function reasonsOf(
     case 'notify':
       return [{ kind: 'queued' }];
     default:
-      return deliveryReasons(task, task.dueAt, pending, context);
+      return deliveryReasons(task, task.dueAt, pendingRun, context);
   }
 }
 
-async function explainTask(task: Task, pending: PendingRun, context: ExplainContext): Promise<ExplainedTask> {
-  const reasons = await reasonsOf(task, pending, context);
+async function explainTask(task: Task, pendingRun: PendingRun, context: ExplainContext): Promise<ExplainedTask> {
+  const reasons = await reasonsOf(task, pendingRun, context);
   if (task.kind === 'advance') return { what: 'workflow', reasons };
   if (task.kind === 'message') return { what: 'message', reasons };
   if (task.kind === 'callback') return { what: 'failure-callback', reasons };
@@ -129,18 +129,19 @@ export async function explainRun(
   context: ExplainContext,
   query: { readonly instanceId: string; readonly workflowRunId: string; readonly createdAt?: number },
 ): Promise<Explanation | null> {
-  const messageKey = runKeyOfMessage(query.workflowRunId);
+  const messageRunKey = runKeyOfMessage(query.workflowRunId);
   const run =
-    (await context.store.findRun(query)) ?? (messageKey === null ? null : await findMessageRun(context.store, query, messageKey));
+    (await context.store.findRun(query)) ??
+    (messageRunKey === null ? null : await findMessageRun(context.store, query, messageRunKey));
   const history = run && (await context.store.runHistory({ runKey: run.key, bounds: PART, maxOutBytes: 0 }));
   if (!history) return null;
   const isActive = history.run.status === 'active';
   // Open tasks of a run that has ended are not pending, except its failure callback.
   const tasks = history.tasks.filter(({ slot, dueAt }) => isActive || (slot === CALLBACK_SLOT && dueAt !== null));
-  const pending = { run: history.run, failures: await readLastFailures(context.store, history.run, tasks) };
+  const pendingRun = { run: history.run, failures: await readLastFailures(context.store, history.run, tasks) };
   return {
     run: history.run,
-    tasks: await Promise.all(tasks.map((task) => explainTask(task, pending, context))),
+    tasks: await Promise.all(tasks.map((task) => explainTask(task, pendingRun, context))),
     ...(isActive && history.next.tasks !== null ? { shortened: true } : {}),
   };
 }

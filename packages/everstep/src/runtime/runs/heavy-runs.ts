@@ -30,7 +30,7 @@ export class HeavyRuns {
   /** Large runs with deliveries, by run key. */
   private readonly busyRuns = new Map<string, BusyRun>();
   /** Keyed by account; the next account is first. */
-  private readonly waiting = new Map<string, Map<string, WaitingDelivery>>();
+  private readonly waitingByAccount = new Map<string, Map<string, WaitingDelivery>>();
   private readonly redispatcher: Redispatcher;
 
   constructor(owners: InstanceOwners, redispatcher: Redispatcher) {
@@ -41,7 +41,7 @@ export class HeavyRuns {
 
   /** Returns whether the delivery waits for memory. */
   isWaiting(ref: DeliveryRef): boolean {
-    for (const deliveries of this.waiting.values()) if (deliveries.has(idOf(ref))) return true;
+    for (const deliveries of this.waitingByAccount.values()) if (deliveries.has(idOf(ref))) return true;
     return false;
   }
 
@@ -52,18 +52,18 @@ export class HeavyRuns {
   start(delivery: Delivery, { run, weight }: CachedRun): (() => void) | null {
     if (weight < LIMITS.heavyRunBytes) return () => {};
     const { key, instanceId } = run;
-    // A run that is larger than the total limit must get its turn as well.
+    // The size that counts is limited, so that a run of any size gets its turn.
     const bytes = Math.min(weight, LIMITS.maxKeptEventBytes);
-    const busy = this.busyRuns.get(key);
-    if (busy) busy.deliveries++;
+    const busyRun = this.busyRuns.get(key);
+    if (busyRun) busyRun.deliveries++;
     else if (this.share.allows(instanceId, bytes)) {
       this.share.take(instanceId, bytes);
       this.busyRuns.set(key, { instanceId, bytes, deliveries: 1 });
     } else {
       const accountId = this.owners.accountOf(instanceId);
-      const waitingOfAccount = this.waiting.get(accountId) ?? new Map<string, WaitingDelivery>();
+      const waitingOfAccount = this.waitingByAccount.get(accountId) ?? new Map<string, WaitingDelivery>();
       waitingOfAccount.set(idOf(delivery), { delivery, bytes });
-      this.waiting.set(accountId, waitingOfAccount);
+      this.waitingByAccount.set(accountId, waitingOfAccount);
       return null;
     }
     return () => this.end(key);
@@ -71,25 +71,25 @@ export class HeavyRuns {
 
   /** Removes all waiting deliveries: other nodes continue with them. */
   forget(): void {
-    this.waiting.clear();
+    this.waitingByAccount.clear();
   }
 
   private end(runKey: string): void {
-    const busy = this.busyRuns.get(runKey);
-    if (!busy) return;
-    busy.deliveries -= 1;
-    if (busy.deliveries > 0) return;
+    const busyRun = this.busyRuns.get(runKey);
+    if (!busyRun) return;
+    busyRun.deliveries -= 1;
+    if (busyRun.deliveries > 0) return;
     this.busyRuns.delete(runKey);
-    this.share.give(busy.instanceId, busy.bytes);
+    this.share.give(busyRun.instanceId, busyRun.bytes);
     // Dispatches one delivery of each account, in turn. The free memory is checked again when the delivery starts.
-    for (const [accountId, waiting] of [...this.waiting]) {
-      const [first] = waiting;
+    for (const [accountId, waitingDeliveries] of [...this.waitingByAccount]) {
+      const [first] = waitingDeliveries;
       if (!first) continue;
       const [id, { delivery, bytes }] = first;
       if (!this.share.allows(delivery.limits.instanceId, bytes)) continue;
-      waiting.delete(id);
-      this.waiting.delete(accountId);
-      if (waiting.size > 0) this.waiting.set(accountId, waiting);
+      waitingDeliveries.delete(id);
+      this.waitingByAccount.delete(accountId);
+      if (waitingDeliveries.size > 0) this.waitingByAccount.set(accountId, waitingDeliveries);
       this.redispatcher.redispatch(delivery);
     }
   }

@@ -19,7 +19,7 @@ export interface HeldJournal extends JournalMark {
   readonly worker: string;
 }
 
-/** The known state of the worker of a run. */
+/** What the server knows about the worker of a run. */
 export interface HoldState {
   /** The worker that holds the run, and the recorded entries that it is known to hold. */
   hold: HeldJournal | null;
@@ -34,13 +34,13 @@ export function markAfter(mark: JournalMark, entries: readonly Pick<JournalEntry
   return { length: mark.length + entries.length, digest: entries.reduce(extendJournalDigest, mark.digest) };
 }
 
-/** Remembers the digest of the longest prefix that was computed, so that no entry is digested twice. */
+/** Stores the digest of the longest prefix for which it was computed, so that no entry is digested twice. */
 export function noteDigest(entry: HoldState, mark: JournalMark): void {
   if (mark.length > entry.digestedPrefix.length) entry.digestedPrefix = mark;
 }
 
 /**
- * Notes what the worker holds after its reply to a request with the entries up to `sentMark`. Call it when the decision on that
+ * Records what the worker holds after its reply to a request with the entries up to `sentMark`. Call it when the decision on that
  * reply is durable, and only for the state from which the request was built. Replies of parallel steps arrive in any order; the
  * longest prefix counts.
  */
@@ -51,8 +51,8 @@ export function noteHold(entry: HoldState, reply: StepReply, sentMark: JournalMa
   }
   const { hold } = reply;
   let mark = sentMark;
-  // The worker continued with the results that it reports, if they were recorded directly after the entries it was sent. A step
-  // that failed after them was requested with all of them.
+  // The worker continued with the results that it reports, if they were recorded directly after the entries that it was sent.
+  // A step that failed after them was requested with all of them.
   const hasContinued = reply.kind === 'failed' || reply.advanced;
   const maxLength = hasContinued ? Math.min(hold.through, sentMark.length + reply.done.length) : 0;
   for (const write of decision.writes) {

@@ -87,19 +87,19 @@ export async function checkReplays(
   const { clock } = options;
   const timeLimit = new AbortController();
   const abort = (): void => timeLimit.abort();
-  const cancel = clock.setTimer(clock.now() + LIMITS.checksTimeoutMs, abort);
+  const cancelTimer = clock.setTimer(clock.now() + LIMITS.checksTimeoutMs, abort);
   signal.addEventListener('abort', abort);
   const results: CheckedRun[] = [];
-  let next = 0;
-  async function work(): Promise<void> {
-    for (let index = next++; index < runKeys.length; index = next++) {
+  let nextIndex = 0;
+  async function checkNextRuns(): Promise<void> {
+    for (let index = nextIndex++; index < runKeys.length; index = nextIndex++) {
       results[index] = await checkRun(options, runKeys[index] ?? '', timeLimit.signal);
     }
   }
   try {
-    await Promise.all(Array.from({ length: Math.min(LIMITS.maxConcurrentChecks, runKeys.length) }, work));
+    await Promise.all(Array.from({ length: Math.min(LIMITS.maxConcurrentChecks, runKeys.length) }, checkNextRuns));
   } finally {
-    cancel();
+    cancelTimer();
     signal.removeEventListener('abort', abort);
   }
   return results;

@@ -2,7 +2,7 @@
  * Active runs in memory, in the state of the last decision. Decisions are made on these states one after the other, without
  * waiting for the disk. If a batch cannot be written, the states that it would have produced are dropped.
  *
- * The number of runs and their bytes are limited. Runs of the account with the most are removed first. A flood of runs or
+ * The number of runs and their bytes are limited. Runs of the account that uses the most are removed first. A flood of runs or
  * events of one account therefore does not slow down the runs of others.
  *
  * Keeps invariant 23.
@@ -70,7 +70,7 @@ export class RunCache {
   private readonly entries = new Map<string, CachedRun>();
   private readonly accounts = new Map<string, AccountRuns>();
   /** The account for which each run is counted. The instance may belong to another account by now. */
-  private readonly accountOf = new Map<string, string>();
+  private readonly accountIds = new Map<string, string>();
   /** The runs that were added last. */
   private readonly latestRuns: CachedRun[] = [];
   /**
@@ -81,7 +81,7 @@ export class RunCache {
   private readonly readThisTurn = new Set<CachedRun>();
   private bytes = 0;
   /** Reads in progress. A read that was removed from here started too early, so its result may be out of date. */
-  private readonly loading = new Map<string, { readonly entry: Promise<CachedRun | null> }>();
+  private readonly loadsInProgress = new Map<string, { readonly entry: Promise<CachedRun | null> }>();
 
   constructor(store: Store, clock: Pick<Clock, 'endOfTurn'>, limits: RunCacheLimits, owners: InstanceOwners = ONE_OWNER) {
     this.store = store;
@@ -144,7 +144,7 @@ export class RunCache {
     const change = weight - entry.weight;
     entry.weight = weight;
     if (this.entries.get(entry.run.key) !== entry) return;
-    const account = this.accounts.get(this.accountOf.get(entry.run.key) ?? '');
+    const account = this.accounts.get(this.accountIds.get(entry.run.key) ?? '');
     if (account) account.bytes += change;
     this.bytes += change;
     if (change > 0) this.shrink();
@@ -174,8 +174,8 @@ export class RunCache {
     this.entries.delete(runKey);
     const index = this.latestRuns.indexOf(entry);
     if (index >= 0) this.latestRuns.splice(index, 1);
-    const accountId = this.accountOf.get(runKey) ?? '';
-    this.accountOf.delete(runKey);
+    const accountId = this.accountIds.get(runKey) ?? '';
+    this.accountIds.delete(runKey);
     const account = this.accounts.get(accountId);
     this.bytes -= entry.weight;
     if (!account) return;
@@ -191,16 +191,16 @@ export class RunCache {
       this.markUsed(runKey, entry);
       return entry;
     }
-    const loadInProgress = this.loading.get(runKey);
+    const loadInProgress = this.loadsInProgress.get(runKey);
     if (loadInProgress) return loadInProgress.entry;
-    const isLatest = (): boolean => this.loading.get(runKey) === loading;
-    const loading = {
+    const isLatest = (): boolean => this.loadsInProgress.get(runKey) === newLoad;
+    const newLoad = {
       entry: this.read(runKey, isLatest).finally(() => {
-        if (isLatest()) this.loading.delete(runKey);
+        if (isLatest()) this.loadsInProgress.delete(runKey);
       }),
     };
-    this.loading.set(runKey, loading);
-    return loading.entry;
+    this.loadsInProgress.set(runKey, newLoad);
+    return newLoad.entry;
   }
 
   /**
@@ -211,7 +211,7 @@ export class RunCache {
     if (version === 0) return;
     const entry = this.entries.get(runKey);
     if (entry && entry.run.version < version) this.drop(runKey);
-    this.loading.delete(runKey);
+    this.loadsInProgress.delete(runKey);
   }
 
   private async read(runKey: string, isLatest: () => boolean): Promise<CachedRun | null> {
@@ -219,8 +219,8 @@ export class RunCache {
     const payload = run?.status === 'active' ? await this.store.loadPayload({ runKey }) : null;
     if (!isLatest()) return this.load(runKey);
     if (run?.status !== 'active' || payload === null) return null;
-    const { body, ...headers } = payload;
-    return this.entries.get(runKey) ?? this.addLoaded(run, body.length > MAX_KEPT_PAYLOAD_BYTES ? headers : payload);
+    const { body, ...payloadWithoutBody } = payload;
+    return this.entries.get(runKey) ?? this.addLoaded(run, body.length > MAX_KEPT_PAYLOAD_BYTES ? payloadWithoutBody : payload);
   }
 
   private addLoaded(run: Run, payload: StartPayload): CachedRun {
@@ -245,12 +245,12 @@ export class RunCache {
     }
     account.runs.set(key, entry);
     account.bytes += entry.weight;
-    this.accountOf.set(key, accountId);
+    this.accountIds.set(key, accountId);
     this.bytes += entry.weight;
   }
 
   private markUsed(runKey: string, entry: CachedRun): void {
-    const runs = this.accounts.get(this.accountOf.get(runKey) ?? '')?.runs;
+    const runs = this.accounts.get(this.accountIds.get(runKey) ?? '')?.runs;
     if (!runs?.delete(runKey)) return;
     runs.set(runKey, entry);
   }
@@ -279,10 +279,10 @@ export class RunCache {
 
   /** Removes the least recently used run. A run in use moves behind the others. */
   private removeOne({ runs }: AccountRuns): boolean {
-    const max = Math.min(MAX_CHECKED, runs.size);
-    let checked = 0;
+    const maxChecked = Math.min(MAX_CHECKED, runs.size);
+    let checkedCount = 0;
     for (const [runKey, entry] of runs) {
-      if (++checked > max) return false;
+      if (++checkedCount > maxChecked) return false;
       if (this.isNeeded(entry)) this.markUsed(runKey, entry);
       else {
         this.drop(runKey);

@@ -56,7 +56,7 @@ export interface RunDriverOptions {
    * deleted.
    */
   readonly isDeleted?: (instanceId: string) => boolean;
-  /** Tracks whether the store accepts writes, for all parts that must not act while it refuses them. Created if absent. */
+  /** Tracks whether the store accepts writes, for all parts that must not act while it rejects them. Created if absent. */
   readonly writes?: StoreWrites;
   /** Called when another node has changed data that is kept in memory elsewhere. */
   readonly onChange?: (change: SharedChange) => void;

@@ -157,7 +157,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     await this.committer.settled();
   }
 
-  /** Resolves when no work is in progress that continues without time passing. Deliveries may wait at a gate. */
+  /** Resolves when no work is in progress, except deliveries that wait at a gate and work that waits for time to pass. */
   async idle(): Promise<void> {
     for (let quietTurns = 0; quietTurns < 3 && !this.isStopping; ) {
       if (this.work.size > 0) {
@@ -171,7 +171,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     }
   }
 
-  /** Takes a run that was just made durable, keeps it in memory and acts on its first tasks. */
+  /** Adds a run that has just become durable to the cache, and acts on its first tasks. */
   drive(run: Run, payload: StartPayload): void {
     const { clock, limits, isDeleted } = this.deps;
     if (isDeleted(run.instanceId)) return;
@@ -179,7 +179,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     limits.messagesCounted(run.instanceId);
     const { flowControl } = run.settings;
     if (flowControl) this.noteLimits(run.instanceId, flowControl);
-    // A scan may have found the run before the response to its trigger. Then the state of the scan counts.
+    // A scan may have found the run before the response to its trigger. Then the state that the scan has read is used.
     const entry = this.cache.peek(run.key) ?? this.cache.add(run, payload);
     const now = clock.now();
     // The payload stays in memory only if it is small and sent soon.
@@ -207,7 +207,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     this.dispatcher.dropInstance(instanceId);
   }
 
-  /** Records the submission of an endpoint. If it was taken, it is durable. */
+  /** Records the submission of an endpoint. Resolves with `taken` once the submission is durable. */
   async submit(runKey: string, submission: Submission): Promise<SubmissionOutcome> {
     const deliveryStartedAt = this.cache.peek(runKey)?.deliveryStartedAt;
     return this.writes.persistWithin(SUBMISSION_WAIT_MS, submission, async () => {
@@ -259,7 +259,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   private handleEnd(entry: CachedRun, { run, outcome }: Decision, before: Run): void {
     const queue = run.settings.message?.queue;
     if (queue !== undefined) this.gates.leaveQueue({ instanceId: run.instanceId, queue, runKey: run.key });
-    // An endpoint that submits the end must still respond to the delivery during which it submitted it.
+    // An endpoint that submits the end must still respond to the delivery in which it did so.
     const isSubmittedEnd = outcome?.status === 'succeeded' && run.settings.steps !== undefined;
     this.decisions.forget(entry, isSubmittedEnd ? 'let-finish' : 'give-up');
     for (const slot of before.tasks.keys()) this.gates.withdraw({ runKey: run.key, slot });
@@ -267,10 +267,10 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     if (run.origin?.kind === 'invoke') {
       this.work.track(this.invocations.childEnded(run.key));
     }
-    const callback = run.tasks.get(CALLBACK_SLOT);
-    if (callback) {
+    const callbackTask = run.tasks.get(CALLBACK_SLOT);
+    if (callbackTask) {
       this.deps.limits.messagesCounted(run.instanceId);
-      this.scheduleCallback(run, callback);
+      this.scheduleCallback(run, callbackTask);
     }
   }
 

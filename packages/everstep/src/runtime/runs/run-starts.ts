@@ -7,10 +7,10 @@ import type { StartPayload } from './run-cache.js';
 /** Creates decisions, commits units and drives new runs. */
 export interface RunStarts {
   readonly context: () => DecisionContext;
-  /** Makes a unit durable; rejects if that may not have happened. */
+  /** Makes a unit durable. Rejects if the unit may not be durable. */
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
   /** Drives a durable run. */
-  readonly drive: (started: StartedRun, payload: StartPayload) => void;
+  readonly drive: (startedRun: StartedRun, payload: StartPayload) => void;
 }
 
 export const referenceOf = ({ run }: Pick<StartedRun, 'run'>): RunReference => ({

@@ -1,4 +1,4 @@
-/** Finds out what active runs wait for now, so that lists show a waiting run as waiting and not as running. */
+/** Determines what active runs are waiting for, so that lists show a waiting run as waiting and not as running. */
 import type { Task } from '../../engine/runs/run.js';
 import type { RunRecord } from '../../ports/stores/store.js';
 import type { RunWait, WaitReason } from '../interface/explanation.js';
@@ -33,7 +33,7 @@ function isBeingProcessed(reason: WaitReason, now: number): reason is Extract<Wa
 
 async function waitOf({ run, tasks }: OpenRun, context: Omit<ExplainContext, 'store'>): Promise<RunWait | null> {
   const { now } = context;
-  let first: Omit<RunWait, 'otherTasks'> | null = null;
+  let firstWait: Omit<RunWait, 'otherTasks'> | null = null;
   let waitingTasks = 0;
   for (const task of tasks) {
     const reasons = await reasonsOf(task, { run, failures: NO_FAILURES }, context);
@@ -41,9 +41,9 @@ async function waitOf({ run, tasks }: OpenRun, context: Omit<ExplainContext, 'st
     if (reason === undefined) continue;
     if (isBeingProcessed(reason, now)) return null;
     waitingTasks++;
-    first ??= { reason, ...('name' in task ? { stepName: task.name } : {}) };
+    firstWait ??= { reason, ...('name' in task ? { stepName: task.name } : {}) };
   }
-  return first && { ...first, otherTasks: waitingTasks - 1 };
+  return firstWait && { ...firstWait, otherTasks: waitingTasks - 1 };
 }
 
 /** Resolves with what the active runs wait for, by run key. A run that does not wait is absent. */

@@ -11,7 +11,7 @@ export interface WorkDeps {
 export class WorkInProgress {
   private readonly deps: WorkDeps;
   private readonly due: Pick<DueTasks, 'restart'>;
-  private readonly pending = new Set<Promise<void>>();
+  private readonly pendingWork = new Set<Promise<void>>();
 
   constructor(deps: WorkDeps, due: Pick<DueTasks, 'restart'>) {
     this.deps = deps;
@@ -19,7 +19,7 @@ export class WorkInProgress {
   }
 
   get size(): number {
-    return this.pending.size;
+    return this.pendingWork.size;
   }
 
   /** Returns a promise that resolves when the work ends. After an error, due tasks are read again. */
@@ -34,18 +34,18 @@ export class WorkInProgress {
         this.due.restart();
       },
     );
-    this.pending.add(settled);
-    void settled.then(() => this.pending.delete(settled));
+    this.pendingWork.add(settled);
+    void settled.then(() => this.pendingWork.delete(settled));
     return settled;
   }
 
   /** Resolves when any of the work ends. */
   async next(): Promise<void> {
-    await Promise.race(this.pending);
+    await Promise.race(this.pendingWork);
   }
 
   /** Resolves when all current work has ended. */
   async settled(): Promise<void> {
-    await Promise.allSettled([...this.pending]);
+    await Promise.allSettled([...this.pendingWork]);
   }
 }

@@ -56,27 +56,27 @@ function bodyWithError({ responseBody, error }: WholeDeadLetter): Uint8Array {
  * Returns the body of the notification. A failure function also receives the error text and the labels. A callback receives the
  * error text as the body if there was no response, and the labels in a header.
  */
-function noticeOf(run: Run, letter: WholeDeadLetter, retried: number): FailureNotice {
-  const { responseStatus } = letter;
+function noticeOf(run: Run, deadLetter: WholeDeadLetter, retried: number): FailureNotice {
+  const { responseStatus } = deadLetter;
   const isForFunction = run.settings.failureCallback === null;
   const isErrorTheBody = responseStatus === null && !isForFunction;
-  const plainBody = isErrorTheBody ? Buffer.from(letter.error) : letter.responseBody;
+  const plainBody = isErrorTheBody ? Buffer.from(deadLetter.error) : deadLetter.responseBody;
   return {
     status: responseStatus ?? 0,
-    header: canonicalHeaders(letter.responseHeaders),
-    body: base64(run.settings.steps ? bodyWithError(letter) : plainBody),
-    ...(isForFunction ? { error: letter.error, labels: run.settings.labels } : {}),
+    header: canonicalHeaders(deadLetter.responseHeaders),
+    body: base64(run.settings.steps ? bodyWithError(deadLetter) : plainBody),
+    ...(isForFunction ? { error: deadLetter.error, labels: run.settings.labels } : {}),
     retried,
     maxRetries: run.settings.maxRetries,
     sourceMessageId: `msg_${run.key}`,
     url: run.workflowUrl,
     method: 'POST',
-    sourceHeader: sourceHeaderOf(letter.payload, { from: run.workflowUrl, to: callbackUrlOf(run) }),
-    sourceBody: base64(letter.body),
+    sourceHeader: sourceHeaderOf(deadLetter.payload, { from: run.workflowUrl, to: callbackUrlOf(run) }),
+    sourceBody: base64(deadLetter.body),
     workflowRunId: run.workflowRunId,
     workflowCreatedAt: run.createdAt,
-    dlqId: letter.dlqId,
-    createdAt: letter.createdAt,
+    dlqId: deadLetter.dlqId,
+    createdAt: deadLetter.createdAt,
   };
 }
 
@@ -91,15 +91,15 @@ const runHeadersOf = ({ workflowRunId, workflowUrl, settings: { labels } }: Run)
  * Returns the notification about a message. `retried` is the number of retries of the failed delivery. Without a response, the
  * body is the error text.
  */
-function noticeOfMessage(run: Run, letter: WholeDeadLetter, retried: number): Uint8Array {
-  const { responseStatus: status, responseHeaders: headers } = letter;
-  const body = status === null ? Buffer.from(letter.error) : letter.responseBody;
+function noticeOfMessage(run: Run, deadLetter: WholeDeadLetter, retried: number): Uint8Array {
+  const { responseStatus: status, responseHeaders: headers } = deadLetter;
+  const body = status === null ? Buffer.from(deadLetter.error) : deadLetter.responseBody;
   return messageNotice(
     run,
-    { ...letter.payload, body: letter.body },
+    { ...deadLetter.payload, body: deadLetter.body },
     { status: status ?? 0, headers, body, retried },
     callbackUrlOf(run),
-    letter.dlqId,
+    deadLetter.dlqId,
   );
 }
 
@@ -126,11 +126,11 @@ export class Callbacks implements FailureCallbackService {
     if (!run || !task || task.dueAt === null || task.dueAt > context().now) return 'given-up';
     const timeoutMs = callbackTimeoutMsOf(run);
     if (!mayTake(run, timeoutMs)) return 'refused';
-    const letter = await this.findWholeLetter(run.instanceId, task.dlqId);
-    if (!letter) return 'given-up';
+    const deadLetter = await this.findWholeLetter(run.instanceId, task.dlqId);
+    if (!deadLetter) return 'given-up';
     const { failureCallback, message } = run.settings;
     const url = callbackUrlOf(run);
-    const retried = await store.retriesBeforeFailure({ runKey, at: letter.createdAt });
+    const retried = await store.retriesBeforeFailure({ runKey, at: deadLetter.createdAt });
     const trace = traces.traceOfAttempt(run, task);
     const outcome = await sender.send(
       {
@@ -138,14 +138,14 @@ export class Callbacks implements FailureCallbackService {
         dialect: run.dialect,
         method: failureCallback?.method ?? 'POST',
         url,
-        headers: { ...(failureCallback?.headers ?? letter.payload.forwardHeaders), 'content-type': 'application/json' },
+        headers: { ...(failureCallback?.headers ?? deadLetter.payload.forwardHeaders), 'content-type': 'application/json' },
         serviceHeaders: {
           ...(message ? {} : runHeadersOf(run)),
           'Message-Id': task.messageId,
           Retried: String(task.retried),
           ...(failureCallback === null ? { [FAILURE_FUNCTION_HEADER]: 'true' } : {}),
         },
-        body: message ? noticeOfMessage(run, letter, retried) : Buffer.from(JSON.stringify(noticeOf(run, letter, retried))),
+        body: message ? noticeOfMessage(run, deadLetter, retried) : Buffer.from(JSON.stringify(noticeOf(run, deadLetter, retried))),
         trace,
         timeoutMs,
         maxResponseBytes: LIMITS.maxReplyBytes,
@@ -194,9 +194,9 @@ export class Callbacks implements FailureCallbackService {
 
   private async findWholeLetter(instanceId: string, dlqId: string): Promise<WholeDeadLetter | null> {
     const { store } = this.options;
-    const letter = await store.findDeadLetter({ instanceId, dlqId });
-    const bodies = letter && (await store.loadDeadLetterBodies({ instanceId, dlqIds: [dlqId] })).get(dlqId);
-    return letter && bodies ? { ...letter, ...bodies } : null;
+    const deadLetter = await store.findDeadLetter({ instanceId, dlqId });
+    const bodies = deadLetter && (await store.loadDeadLetterBodies({ instanceId, dlqIds: [dlqId] })).get(dlqId);
+    return deadLetter && bodies ? { ...deadLetter, ...bodies } : null;
   }
 
   private async find(
@@ -204,8 +204,8 @@ export class Callbacks implements FailureCallbackService {
     dlqId: string,
   ): Promise<{ readonly run: Run; readonly task: CallbackTask | null } | null> {
     const { store } = this.options;
-    const letter = await store.findDeadLetter({ instanceId, dlqId });
-    const run = letter && (await store.loadRun({ runKey: letter.runKey }));
+    const deadLetter = await store.findDeadLetter({ instanceId, dlqId });
+    const run = deadLetter && (await store.loadRun({ runKey: deadLetter.runKey }));
     return run && { run, task: openCallbackTask(run.tasks) };
   }
 }

@@ -33,12 +33,12 @@ export class DeadLetters implements DeadLetterService {
   /** Returns the run that recovers the entry. Nothing is written. */
   async prepare(command: RecoveryCommand, dlqId: string): Promise<Recovery | 'missing' | 'no-flow-control-key'> {
     const { store, context } = this.options;
-    const letter = await store.findDeadLetter({ instanceId: command.instanceId, dlqId });
-    const failedRun = letter && (await store.loadRun({ runKey: letter.runKey }));
-    if (!letter || !failedRun) return 'missing';
+    const deadLetter = await store.findDeadLetter({ instanceId: command.instanceId, dlqId });
+    const failedRun = deadLetter && (await store.loadRun({ runKey: deadLetter.runKey }));
+    if (!deadLetter || !failedRun) return 'missing';
     const { kind, overrides, workflowRunId = null, admittedAt = null } = command;
     const startedRun = recoverRun(failedRun, { kind, dlqId, overrides, workflowRunId, admittedAt }, context());
-    return startedRun === 'no-flow-control-key' ? startedRun : { startedRun, payload: letter.payload };
+    return startedRun === 'no-flow-control-key' ? startedRun : { startedRun, payload: deadLetter.payload };
   }
 
   async recover(command: RecoverCommand): Promise<RecoverOutcome> {
@@ -71,10 +71,10 @@ export class DeadLetters implements DeadLetterService {
     const { instanceId, dlqIds, whenMissing } = command;
     const batches = whenMissing === 'fail' ? [dlqIds] : dlqIds.map((dlqId) => [dlqId]);
     const results = await Promise.all(
-      batches.map((ids) =>
+      batches.map((batchDlqIds) =>
         this.options.commit({
-          guards: [{ kind: 'dead-letters-present', instanceId, dlqIds: ids }],
-          writes: ids.map((dlqId) => ({ kind: 'take-dead-letter', instanceId, dlqId, became: null })),
+          guards: [{ kind: 'dead-letters-present', instanceId, dlqIds: batchDlqIds }],
+          writes: batchDlqIds.map((dlqId) => ({ kind: 'take-dead-letter', instanceId, dlqId, became: null })),
         }),
       ),
     );

@@ -1,4 +1,4 @@
-/** Notifies the runs that wait for an event, each exactly once. An event for a single run that does not wait yet is kept. */
+/** Notifies the runs that wait for an event, each exactly once. An event for a single run that does not wait yet is stored. */
 import type { EventContent, NotifyOutcome as NotifyStepOutcome } from '@everstep/sdk/protocol';
 import type { DecisionContext } from '../../engine/ids.js';
 import { newKey } from '../../engine/ids.js';
@@ -45,7 +45,7 @@ function waiterOf(run: Run, task: Extract<Task, { kind: 'wait' }>, eventId: stri
 }
 
 /** Returns the key of the run that created the webhook. */
-const runKeyOf = (eventId: string): string => eventId.slice(eventId.indexOf('.') + 1);
+const runKeyInEventId = (eventId: string): string => eventId.slice(eventId.indexOf('.') + 1);
 
 export class Events implements EventService {
   private readonly options: EventsOptions;
@@ -74,7 +74,7 @@ export class Events implements EventService {
 
   /** Returns the key of the run that created the webhook, or a key that no run has. */
   private async runKeyOfWebhook({ eventId, of }: WebhookId): Promise<string> {
-    return of ? ((await this.options.store.findRun(of))?.key ?? '') : runKeyOf(eventId);
+    return of ? ((await this.options.store.findRun(of))?.key ?? '') : runKeyInEventId(eventId);
   }
 
   /** Delivers the request as an event to the run that created the webhook, or to the run that resumed it. */
@@ -119,15 +119,15 @@ export class Events implements EventService {
     const { slot, messageId, eventId, workflowRunId, content } = task;
     const trace = this.options.traces.contextOfNotification(entry.run, messageId);
     const tracedContent = trace ? { ...content, trace } : content;
-    const result = await this.notify({ instanceId, eventId, workflowRunId, content: tracedContent });
-    const notifiedRuns = result.kind === 'notified' ? result.notified : [];
+    const notifyOutcome = await this.notify({ instanceId, eventId, workflowRunId, content: tracedContent });
+    const notifiedRuns = notifyOutcome.kind === 'notified' ? notifyOutcome.notified : [];
     const outcome: NotifyStepOutcome = {
       notified: notifiedRuns.map(({ waiter, messageId }) => ({
         messageId,
         workflowRunId: waiter.workflowRunId,
         workflowUrl: waiter.workflowUrl,
       })),
-      kept: result.kind === 'kept',
+      kept: notifyOutcome.kind === 'kept',
     };
     await this.options.decisions.decideOn(entry.run.key, { kind: 'notify-done', slot, messageId, outcome });
   }

@@ -113,10 +113,10 @@ export class GroupUpkeep {
     let count = 0;
     while (!this.isStopped) {
       const entries = await deadLetterGroups.ungrouped({ limit: ENTRIES_PER_STEP });
-      const [first] = entries;
-      if (!first) break;
-      if (first.dlqId === previousId) throw new Error(`the dead letter ${previousId} could not be grouped`);
-      previousId = first.dlqId;
+      const [firstEntry] = entries;
+      if (!firstEntry) break;
+      if (firstEntry.dlqId === previousId) throw new Error(`the dead letter ${previousId} could not be grouped`);
+      previousId = firstEntry.dlqId;
       await deadLetterGroups.group({ entries: entries.map(regroup) });
       count += entries.length;
       await this.yieldToOthers();

@@ -6,15 +6,15 @@ export class InstanceTurns {
   /** Runs the work after all earlier work of the instance. */
   run<Result>(instanceId: string, work: () => Promise<Result>): Promise<Result> {
     const result = (this.lastWork.get(instanceId) ?? Promise.resolve()).then(work);
-    const done: Promise<void> = result
+    const settled: Promise<void> = result
       .then(
         () => {},
         () => {},
       )
       .then(() => {
-        if (this.lastWork.get(instanceId) === done) this.lastWork.delete(instanceId);
+        if (this.lastWork.get(instanceId) === settled) this.lastWork.delete(instanceId);
       });
-    this.lastWork.set(instanceId, done);
+    this.lastWork.set(instanceId, settled);
     return result;
   }
 

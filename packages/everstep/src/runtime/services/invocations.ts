@@ -37,7 +37,7 @@ function payloadOf(spec: InvokeSpec): RunPayload {
   };
 }
 
-/** Returns the error code that the API returns for a refused trigger. */
+/** Returns the error code that the API returns for a rejected trigger. */
 const codeOf = ({ kind }: RunRefusal) => (kind === 'daily-limit' ? 'daily-limit-reached' : kind);
 
 /** Returns the command that starts the invoked run. */
@@ -101,7 +101,7 @@ function outcomeOf(child: RunRecord): InvokeOutcome | null {
 export class Invocations {
   private readonly options: InvocationsOptions;
   /** Keys of runs that are being created. The tasks that invoke them are due in the store until then. */
-  private readonly beingCreated = new Set<string>();
+  private readonly runKeysBeingCreated = new Set<string>();
 
   constructor(options: InvocationsOptions) {
     this.options = options;
@@ -115,7 +115,7 @@ export class Invocations {
     const outcome = child
       ? outcomeOf(child)
       : this.failedOutcome(task, 'the invoked run was removed before its end was recorded');
-    // While the run is active, there is nothing to do. Its end calls this again.
+    // While the run is active, there is nothing to do. This method is called again when the run ends.
     if (outcome) await this.recordEnd(entry.run.key, task, outcome);
   }
 
@@ -128,12 +128,12 @@ export class Invocations {
   }
 
   private async startOnce(entry: CachedRun, task: InvokeTask, spec: InvokeSpec): Promise<void> {
-    if (this.beingCreated.has(task.childRunKey)) return;
-    this.beingCreated.add(task.childRunKey);
+    if (this.runKeysBeingCreated.has(task.childRunKey)) return;
+    this.runKeysBeingCreated.add(task.childRunKey);
     try {
       await this.start(entry, task, spec);
     } finally {
-      this.beingCreated.delete(task.childRunKey);
+      this.runKeysBeingCreated.delete(task.childRunKey);
     }
   }
 
@@ -151,7 +151,7 @@ export class Invocations {
     }
   }
 
-  /** Records a refused trigger as the result of the step, which the code of the workflow handles. */
+  /** Records a rejected trigger as the result of the step, which the code of the workflow handles. */
   private async refuse(parent: Run, task: InvokeTask, refusal: RunRefusal): Promise<void> {
     const { decisions, context } = this.options;
     const code = codeOf(refusal);

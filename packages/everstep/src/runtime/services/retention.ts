@@ -159,7 +159,7 @@ export class Retention {
   }
 
   /**
-   * Removes expired data of one instance for a turn. Returns false if nothing is left to remove, or if a step failed; the next
+   * Removes expired data of one instance for a turn. Returns false if nothing remains to be removed, or if a step failed; the next
    * sweep then continues.
    */
   private async takeTurn(sweep: InstanceSweep): Promise<boolean> {
@@ -177,13 +177,13 @@ export class Retention {
   /** Executes the next step that removes something. Returns false if there is none. */
   private async removeSome(sweep: InstanceSweep): Promise<boolean> {
     while (!this.isStopped) {
-      let next: StepResult | undefined;
+      let stepResult: StepResult | undefined;
       const hasMore = await this.step(async () => {
-        next = (await sweep.steps.next()).value;
-        return next?.hasMore ?? false;
+        stepResult = (await sweep.steps.next()).value;
+        return stepResult?.hasMore ?? false;
       });
-      if (!next) return false;
-      sweep.removedRuns += next.removedRuns;
+      if (!stepResult) return false;
+      sweep.removedRuns += stepResult.removedRuns;
       if (hasMore) return true;
     }
     return false;
@@ -197,9 +197,9 @@ export class Retention {
     for (const state of STATES) {
       const query = removalQueryOf(instanceId, state, retention[state], clock.now());
       for (let hasMore = query !== null; query && hasMore; ) {
-        const since = this.paceClock.now();
+        const startedAt = this.paceClock.now();
         const removedRuns = await store.removeEndedRuns({ ...query, limit: this.pace.items });
-        this.pace.stepTook(this.paceClock.now() - since);
+        this.pace.stepTook(this.paceClock.now() - startedAt);
         hasMore = removedRuns > 0;
         yield { hasMore, removedRuns };
       }
@@ -226,20 +226,20 @@ export class Retention {
 
   /** Executes one step. If it removed something, waits before the next one so that other work can continue. */
   private async step(work: () => Promise<boolean>): Promise<boolean> {
-    const since = this.paceClock.now();
+    const startedAt = this.paceClock.now();
     const hasMore = await work();
-    if (hasMore) await this.yieldAfter(this.paceClock.now() - since);
+    if (hasMore) await this.yieldAfter(this.paceClock.now() - startedAt);
     return hasMore;
   }
 
-  private async yieldAfter(tookMs: number): Promise<void> {
+  private async yieldAfter(stepMs: number): Promise<void> {
     const clock = this.paceClock;
     for (let turn = 0; turn < TURNS_BETWEEN_STEPS && !this.isStopped; turn++) {
       await new Promise<void>((resolve) => clock.endOfTurn(resolve));
     }
     // Removal must keep up with new ended runs. A sweep that is still in progress when the next one is due takes shorter pauses.
     const isLate = clock.now() - this.sweepStartedAt >= LIMITS.retentionEveryMs;
-    const pauseMs = this.pace.pauseMs(tookMs, isLate);
+    const pauseMs = this.pace.pauseMs(stepMs, isLate);
     if (pauseMs < 1 || this.isStopped) return;
     await new Promise<void>((resolve) => {
       const cancel = clock.setTimer(clock.now() + pauseMs, resolve);

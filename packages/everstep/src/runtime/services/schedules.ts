@@ -1,5 +1,5 @@
 /**
- * Starts the runs of schedules. The store contains the times of all ticks; one timer fires at the earliest. Changes of the
+ * Starts the runs of schedules. The store contains the times of all ticks; one timer is set to the earliest. Changes of the
  * schedules of one instance run one after the other. A schedule that another process or a tick changed since it was read is
  * read and changed again.
  *
@@ -56,7 +56,7 @@ export class Schedules implements ScheduleService {
   private wakeAt = Number.POSITIVE_INFINITY;
   private cancelTimer: () => void = () => {};
   private readonly turns: Turns;
-  private readonly changes = new InstanceTurns();
+  private readonly changeTurns = new InstanceTurns();
   private currentRounds: Promise<void> | null = null;
   private isRoundPending = false;
   private isStopped = true;
@@ -72,7 +72,7 @@ export class Schedules implements ScheduleService {
     return this.round();
   }
 
-  /** Looks for due schedules, for example because the node that knew of them has failed. */
+  /** Starts a round, for example because a node has failed that would have executed due ticks. */
   runDue(): void {
     if (!this.isStopped) void this.round();
   }
@@ -85,17 +85,17 @@ export class Schedules implements ScheduleService {
 
   /** Whether no round and no change is in progress. */
   get isIdle(): boolean {
-    return this.changes.isIdle && this.currentRounds === null;
+    return this.changeTurns.isIdle && this.currentRounds === null;
   }
 
   /** Resolves when every round and change in progress is done. */
   async settled(): Promise<void> {
-    await Promise.all([this.changes.settled(), this.currentRounds]);
+    await Promise.all([this.changeTurns.settled(), this.currentRounds]);
   }
 
   put(command: ScheduleCommand): Promise<Schedule | 'too-many-schedules'> {
     const { instanceId, scheduleId } = command;
-    return this.changes.run(instanceId, async () => {
+    return this.changeTurns.run(instanceId, async () => {
       for (;;) {
         const existing = scheduleId === null ? null : await this.options.store.findSchedule({ instanceId, scheduleId });
         const decision = createSchedule(command, existing, this.options.context());
@@ -107,7 +107,7 @@ export class Schedules implements ScheduleService {
   }
 
   edit({ edit, ...id }: ScheduleId & { readonly edit: ScheduleEdit }): Promise<Schedule | null> {
-    return this.changes.run(id.instanceId, async () => {
+    return this.changeTurns.run(id.instanceId, async () => {
       for (;;) {
         const schedule = await this.options.store.findSchedule(id);
         if (!schedule) return null;
@@ -118,7 +118,7 @@ export class Schedules implements ScheduleService {
   }
 
   pause({ paused, ...id }: ScheduleId & { readonly paused: boolean }): Promise<Schedule | null> {
-    return this.changes.run(id.instanceId, async () => {
+    return this.changeTurns.run(id.instanceId, async () => {
       for (;;) {
         const schedule = await this.options.store.findSchedule(id);
         const decision = schedule && setSchedulePaused(schedule, paused, this.options.context());
@@ -129,7 +129,7 @@ export class Schedules implements ScheduleService {
   }
 
   delete(id: ScheduleId): Promise<boolean> {
-    return this.changes.run(id.instanceId, async () => {
+    return this.changeTurns.run(id.instanceId, async () => {
       for (;;) {
         const current = await this.options.store.findSchedule(id);
         if (!current) return false;
@@ -144,7 +144,7 @@ export class Schedules implements ScheduleService {
 
   run({ admittedAt, ...id }: ScheduleId & { readonly admittedAt: number | null }): Promise<ScheduleRun> {
     const { store, commit, drive, context } = this.options;
-    return this.changes.run(id.instanceId, async () => {
+    return this.changeTurns.run(id.instanceId, async () => {
       // The schedule may have ticked in another process since it was read.
       for (let attempt = 0; attempt < MAX_RUN_ATTEMPTS; attempt++) {
         const schedule = await store.findSchedule(id);
@@ -223,9 +223,9 @@ export class Schedules implements ScheduleService {
     /** Instances whose next schedules failed to tick. */
     const failingInstances = new Set<string>();
     const schedules = await store.dueSchedules({ before: clock.now(), limit: PAGE_SIZE });
-    const isCrowded = schedules.length === PAGE_SIZE;
-    let hasFailed = !isCrowded && (await this.fireEach(schedules)) < schedules.length;
-    while (isCrowded && !this.isStopped) {
+    const isPageFull = schedules.length === PAGE_SIZE;
+    let hasFailed = !isPageFull && (await this.fireEach(schedules)) < schedules.length;
+    while (isPageFull && !this.isStopped) {
       const before = clock.now();
       const instances = await store.instancesWithDueSchedules({ before });
       const turn = this.turns.next(instances.filter((id) => !failingInstances.has(id)).map((instanceId) => ({ instanceId })));

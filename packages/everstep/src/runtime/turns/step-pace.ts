@@ -1,5 +1,5 @@
 /**
- * Chooses the size of the steps of background work by the time that they take, and the pauses between them.
+ * Chooses the size of the steps of background work by their duration, and the pauses between them.
  *
  * Background work shares a process and a disk with runs that users wait for. The duration of a step with a fixed size depends
  * on its rows, the machine and the load. A step with a fixed duration delays each run by a known amount.
@@ -21,29 +21,30 @@ const MAX_CHANGE = 2;
 
 export class StepPace {
   private readonly options: StepPaceOptions;
-  private limit: number;
+  /** Maximum number of items of the next step, with fractions. */
+  private stepItems: number;
 
   constructor(options: StepPaceOptions) {
     this.options = options;
-    this.limit = options.minItems;
+    this.stepItems = options.minItems;
   }
 
   /** Maximum number of items of the next step. */
   get items(): number {
-    return Math.floor(this.limit);
+    return Math.floor(this.stepItems);
   }
 
-  /** Adjusts the size of the next step after one that took `tookMs`. */
-  stepTook(tookMs: number): void {
+  /** Adjusts the size of the next step after a step of `durationMs`. */
+  stepTook(durationMs: number): void {
     const { stepMs, minItems, maxItems } = this.options;
-    const change = tookMs > 0 ? stepMs / tookMs : MAX_CHANGE;
+    const change = durationMs > 0 ? stepMs / durationMs : MAX_CHANGE;
     const boundedChange = Math.min(MAX_CHANGE, Math.max(1 / MAX_CHANGE, change));
-    this.limit = Math.min(maxItems, Math.max(minItems, this.limit * boundedChange));
+    this.stepItems = Math.min(maxItems, Math.max(minItems, this.stepItems * boundedChange));
   }
 
-  /** Returns the pause after a step that took `tookMs`. Work that `isLate` must catch up, so pauses are only as long as steps. */
-  pauseMs(tookMs: number, isLate: boolean): number {
+  /** Returns the pause after a step of `durationMs`. If `isLate`, work must catch up, so pauses are only as long as steps. */
+  pauseMs(durationMs: number, isLate: boolean): number {
     const { pauseRatio, maxPauseMs } = this.options;
-    return Math.min(maxPauseMs, tookMs * (isLate ? 1 : pauseRatio));
+    return Math.min(maxPauseMs, durationMs * (isLate ? 1 : pauseRatio));
   }
 }

@@ -22,8 +22,8 @@ export function createAddressPolicies(options: AddressPoliciesOptions): (instanc
     const rules = rulesOf(instanceId);
     if (!rules) return installationPolicy;
     const rulesText = JSON.stringify(rules);
-    const cached = instancePolicies.get(instanceId);
-    if (cached?.rulesText === rulesText) return cached.policy;
+    const cachedEntry = instancePolicies.get(instanceId);
+    if (cachedEntry?.rulesText === rulesText) return cachedEntry.policy;
     const policy = createAddressPolicy({ ...sharedOptions, rules });
     if (instancePolicies.size >= MAX_POLICIES) instancePolicies.clear();
     instancePolicies.set(instanceId, { rulesText, policy });

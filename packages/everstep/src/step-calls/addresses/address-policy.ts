@@ -1,6 +1,6 @@
 /**
  * Decides which destinations the server may call. Addresses that only this machine or its network can reach are
- * refused. Otherwise anyone who can trigger a run could read cloud metadata or reach internal databases.
+ * blocked. Otherwise anyone who can trigger a run could read cloud metadata or reach internal databases.
  *
  * There are two checks. `check` examines the URL itself. The socket uses `lookupAt`, so that the checked address is
  * the one that is connected to, whatever DNS returns later.
@@ -34,7 +34,7 @@ export interface AddressPolicy {
   checkAddress(address: string, hostname: string, port: number): AddressVerdict;
   /** Returns whether an allow list contains the host. Such hosts are called directly instead of through a proxy. */
   isListed(url: string): boolean;
-  /** Resolves like `dns.lookup` without refused addresses. Fails with BlockedAddressError if none is left. */
+  /** Resolves like `dns.lookup`, but omits blocked addresses. Fails with BlockedAddressError if no address remains. */
   lookupAt(port: number): LookupFunction;
   /** Looks up a name for an instance, so that `lookupAt` finds it in the cache. Does not check the addresses. */
   resolve(hostname: string, instanceId: string): Promise<NameResolution> | NameResolution;
@@ -98,7 +98,7 @@ LOOPBACK.add('::1', 128);
 
 const listOf = (entries: readonly string[]): DestinationList => new DestinationList(parseDestinationRules(entries));
 
-const SETTING = 'add its host or range to EVERSTEP_ALLOW_ADDRESSES';
+const ALLOW_REMEDY = 'add its host or range to EVERSTEP_ALLOW_ADDRESSES';
 
 const plainRefusal = (message: string): BlockedAddress => ({ ok: false, message, detail: message });
 
@@ -152,20 +152,20 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
   const nat64 = new Nat64(options.nat64Prefixes ?? []);
   const names = options.names ?? createNameResolver();
 
-  /** Returns a refusal based on the URL itself. `setting` is shown only to the operator. */
-  const openRefusal = (host: string, problem: string, setting: string): BlockedAddress => {
+  /** Returns a refusal that is based on the URL itself. `remedy` is shown only to the operator. */
+  const detailedRefusal = (host: string, problem: string, remedy: string): BlockedAddress => {
     const detail = `${host} ${problem}`;
-    const hint = explain ? `; to allow it, ${setting}` : '';
+    const hint = explain ? `; to allow it, ${remedy}` : '';
     return { ok: false, message: `${detail}, so Everstep does not call it${hint}`, detail };
   };
-  const veiledRefusal = (host: string, problem: string, setting: string = SETTING): BlockedAddress =>
+  const genericRefusal = (host: string, problem: string, remedy: string = ALLOW_REMEDY): BlockedAddress =>
     explain
-      ? openRefusal(host, problem, setting)
+      ? detailedRefusal(host, problem, remedy)
       : { ok: false, message: `Everstep does not call the address ${host}`, detail: `${host} ${problem}` };
   const operatorRefusal = (host: string): BlockedAddress =>
-    veiledRefusal(host, 'is denied by EVERSTEP_DENY_ADDRESSES', 'remove it from that list');
+    genericRefusal(host, 'is denied by EVERSTEP_DENY_ADDRESSES', 'remove it from that list');
   const blockedPortRefusal = (host: string, port: number): BlockedAddress =>
-    openRefusal(`${host}:${port}`, 'uses a port of a service that does not use HTTP', `add ${port} to EVERSTEP_ALLOW_PORTS`);
+    detailedRefusal(`${host}:${port}`, 'uses a port of a service that does not use HTTP', `add ${port} to EVERSTEP_ALLOW_PORTS`);
 
   const isBlockedPort = (port: number): boolean => BLOCKED_PORTS.has(port) && !allowPorts.has(port);
 
@@ -182,10 +182,10 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
     const reason = match === 'none' && !isLocal ? privateReason(address) : null;
     if (reason !== null)
       return host === rawAddress
-        ? openRefusal(host, `is ${reason}`, SETTING)
-        : veiledRefusal(host, `resolves to ${rawAddress}, ${reason}`);
+        ? detailedRefusal(host, `is ${reason}`, ALLOW_REMEDY)
+        : genericRefusal(host, `resolves to ${rawAddress}, ${reason}`);
     if (match !== 'port' && isOwnListener(address, port))
-      return veiledRefusal(host, `is this server itself (${rawAddress}:${port})`);
+      return genericRefusal(host, `is this server itself (${rawAddress}:${port})`);
     if (isBlockedPort(port) && match !== 'port' && !isLocal) return blockedPortRefusal(host, port);
     if (instanceRules.deny.match(host, address, port) !== 'none') return instanceRefusal(host);
     if (instanceRules.only && instanceRules.only.match(host, address, port) === 'none') return instanceRefusal(host);
@@ -196,11 +196,13 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
   function checkName(host: string, port: number): AddressVerdict {
     if (deny.matchHost(host, port) !== 'none') return operatorRefusal(host);
     const match = allow.matchHost(host, port);
-    if (match === 'none' && isMetadataName(host)) return openRefusal(host, 'is a name of a cloud metadata service', SETTING);
-    if (match === 'none' && isLocalhost(host) && !allowLoopback) return openRefusal(host, 'is a name of this machine', SETTING);
+    if (match === 'none' && isMetadataName(host))
+      return detailedRefusal(host, 'is a name of a cloud metadata service', ALLOW_REMEDY);
+    if (match === 'none' && isLocalhost(host) && !allowLoopback)
+      return detailedRefusal(host, 'is a name of this machine', ALLOW_REMEDY);
     // Resolving the name would reveal whether it exists.
     if (match === 'none' && isInternalName(host) && !(resolvesNames && (allow.hasRanges || allowLoopback)))
-      return veiledRefusal(host, 'is a name of a private network');
+      return genericRefusal(host, 'is a name of a private network');
     const mayBeOpen = resolvesNames ? allow.hasPort(port) || allowLoopback : match === 'port' || isLocalhost(host);
     if (isBlockedPort(port) && !mayBeOpen) return blockedPortRefusal(host, port);
     if (instanceRules.deny.matchHost(host, port) !== 'none') return instanceRefusal(host);

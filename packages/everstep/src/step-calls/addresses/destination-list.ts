@@ -2,7 +2,7 @@
 import type { DestinationRule } from '../../config/destination-rules.js';
 import { AddressSet } from './address-set.js';
 
-/** Whether a list contains a destination, and whether the entry has its port. */
+/** Whether a list contains a destination, and whether the matching entry specifies the port. */
 export type Match = 'none' | 'any-port' | 'port';
 
 interface HostEntry {
@@ -38,8 +38,8 @@ export class DestinationList {
   }
 
   matchHost(host: string, port: number): Match {
-    const names = this.entriesOf(host).filter((entry) => entry.port === null || entry.port === port);
-    return names.some((entry) => entry.port === port) ? 'port' : names.length > 0 ? 'any-port' : 'none';
+    const matchingEntries = this.entriesOf(host).filter((entry) => entry.port === null || entry.port === port);
+    return matchingEntries.some((entry) => entry.port === port) ? 'port' : matchingEntries.length > 0 ? 'any-port' : 'none';
   }
 
   matchAddress(address: string, port: number): Match {

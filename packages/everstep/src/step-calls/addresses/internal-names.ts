@@ -11,5 +11,5 @@ const lastLabel = (host: string): string => host.slice(host.lastIndexOf('.') + 1
 
 export const isMetadataName = (host: string): boolean => METADATA_NAMES.has(host);
 export const isLocalhost = (host: string): boolean => lastLabel(host) === 'localhost';
-/** Returns whether a name is internal. A name with a single label is searched in the domains of the machine or cluster. */
+/** Returns whether a name is internal. A single label is looked up in the search domains of the machine or cluster. */
 export const isInternalName = (host: string): boolean => !host.includes('.') || PRIVATE_SUFFIXES.has(lastLabel(host));

@@ -15,7 +15,7 @@ const POSITIONS: Readonly<Record<number, readonly [number, number, number, numbe
 export class Nat64 {
   private readonly prefixes: readonly { readonly set: AddressSet; readonly length: number }[];
 
-  /** Creates the prefixes from CIDR ranges with a length from RFC 6052. The setting is already validated. */
+  /** `prefixes` are CIDR ranges with a length from RFC 6052. They are already validated. */
   constructor(prefixes: readonly string[]) {
     this.prefixes = prefixes.map((prefix) => {
       const [address = '', lengthText] = prefix.split('/');

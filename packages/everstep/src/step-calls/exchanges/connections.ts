@@ -23,7 +23,7 @@ const MAX_RESPONSE_HEADER_BYTES = 32 * 1024;
 const SHORTAGE_CODES: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
 export const SHORTAGE_RETRY_MS = 250;
 
-/** Returns the origin of a connection's options. */
+/** Returns the origin to which the options of a connection refer. */
 const originOf = ({ protocol, hostname, port }: buildConnector.Options): string =>
   new URL(`${protocol}//${isIP(hostname) === 6 ? `[${hostname}]` : hostname}:${port}`).origin;
 
@@ -68,7 +68,7 @@ export class Connections {
     const existingEntry = this.entries.get(key);
     if (existingEntry) this.entries.delete(key);
     else this.evictIdlePools();
-    const entry = existingEntry ?? { pool: this.open(policy, origin), activeExchanges: 0 };
+    const entry = existingEntry ?? { pool: this.createPool(policy, origin), activeExchanges: 0 };
     this.entries.set(key, entry);
     entry.activeExchanges++;
     return {
@@ -82,7 +82,7 @@ export class Connections {
   async close(): Promise<void> {
     const pools = [...this.entries.values()].map(({ pool }) => pool);
     this.entries.clear();
-    for (const retry of this.retryTimers.keys()) clearTimeout(retry);
+    for (const retryTimer of this.retryTimers.keys()) clearTimeout(retryTimer);
     await Promise.all([...pools.map((pool) => pool.destroy()), this.egressProxy?.close()]);
   }
 
@@ -111,11 +111,11 @@ export class Connections {
         const [error] = outcome;
         if (!error || !SHORTAGE_CODES.has(networkErrorCode(error) ?? '')) return callback(...outcome);
         this.logShortage(networkErrorCode(error) ?? '');
-        const retry = setTimeout(() => {
-          this.retryTimers.delete(retry);
+        const retryTimer = setTimeout(() => {
+          this.retryTimers.delete(retryTimer);
           attempt(options, callback);
         }, SHORTAGE_RETRY_MS);
-        this.retryTimers.set(retry, originOf(options));
+        this.retryTimers.set(retryTimer, originOf(options));
       });
     return attempt;
   }
@@ -134,7 +134,7 @@ export class Connections {
     };
   }
 
-  private open(policy: AddressPolicy, origin: string): Pool {
+  private createPool(policy: AddressPolicy, origin: string): Pool {
     return new Pool(origin, {
       connect: this.connector(policy, origin),
       connections: LIMITS.maxConnectionsPerHost,

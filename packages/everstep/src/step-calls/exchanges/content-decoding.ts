@@ -1,4 +1,4 @@
-/** Decodes encoded response bodies. Either the request asked for an encoding, or the endpoint ignored `identity`. */
+/** Decodes encoded response bodies. Either the request accepted an encoding, or the endpoint ignored `identity`. */
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
 import type { HttpResponse } from './exchange.js';

@@ -64,7 +64,7 @@ export interface DestinationsOptions {
   readonly log: Log;
   /** Assigns instances to the accounts that share the reply memory. If absent, all instances belong to one account. */
   readonly owners?: InstanceOwners;
-  /** Memory for replies. If absent, the destinations have a budget of their own. */
+  /** Memory for replies. If absent, a separate budget is created. */
   readonly replies?: ReplyBudget;
   /** Creates a connection; replaced in tests. */
   readonly connectOnce?: buildConnector.connector;
@@ -78,7 +78,7 @@ export class Destinations {
   private readonly connections: Connections;
   private readonly targets = new Map<string, TargetVerdict>();
   private readonly blockedLog: PeriodicLog;
-  private readonly replies: ReplyBudget;
+  private readonly replyBudget: ReplyBudget;
   private isClosed = false;
 
   constructor(options: DestinationsOptions) {
@@ -88,15 +88,15 @@ export class Destinations {
     this.connections = new Connections(log, { egressProxy: proxy, ...(connectOnce ? { connectOnce } : {}) });
     this.blockedLog = new PeriodicLog(options.log, 'did not send a delivery to a blocked address');
     const { maxReplyBytesInMemory: maxBytes, maxReplyBytes } = LIMITS;
-    this.replies = options.replies ?? new ReplyBudget({ maxBytes, maxReplyBytes }, options.owners ?? ONE_OWNER);
+    this.replyBudget = options.replies ?? new ReplyBudget({ maxBytes, maxReplyBytes }, options.owners ?? ONE_OWNER);
   }
 
   /** Parses a URL and checks what the address policy can decide without resolving the name. */
   targetOf(instanceId: string, url: string): TargetVerdict {
     const policy = this.options.addressPolicyOf(instanceId);
     const key = `${policy.scope} ${url}`;
-    const cached = this.targets.get(key);
-    if (cached) return cached;
+    const cachedVerdict = this.targets.get(key);
+    if (cachedVerdict) return cachedVerdict;
     const verdict = verdictOf(policy, url);
     if (this.targets.size >= MAX_TARGETS) this.targets.clear();
     this.targets.set(key, verdict);
@@ -161,8 +161,8 @@ export class Destinations {
       request.onSent?.();
     };
     try {
-      const bytes = this.replies.open(instanceId, request.maxResponseBytes);
-      const outcome = await exchange(pool, { ...request, onSent }, bytes, signal);
+      const replyBytes = this.replyBudget.open(instanceId, request.maxResponseBytes);
+      const outcome = await exchange(pool, { ...request, onSent }, replyBytes, signal);
       if (outcome.kind === 'timed-out' && !wasSent && this.connections.isWaitingForDescriptor(target.origin))
         throw noDescriptorError();
       return outcome;

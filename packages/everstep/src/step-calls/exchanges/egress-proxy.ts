@@ -45,12 +45,12 @@ export function createEgressProxy({ url, connectTimeoutMs, log, ca }: EgressProx
     const host = options.hostname.includes(':') ? `[${options.hostname}]` : options.hostname;
     const authority = `${host}:${options.port === '' ? (options.protocol === 'https:' ? 443 : 80) : options.port}`;
     const headers = { host: authority, ...(authorization === null ? {} : { 'proxy-authorization': authorization }) };
-    proxyPool.connect({ path: authority, headers }, (error, data) => {
+    proxyPool.connect({ path: authority, headers }, (error, tunnel) => {
       if (error) {
         failureLog.warn({ proxy: origin, error: networkErrorCode(error) ?? error.message });
         return callback(new EgressProxyError("Everstep's egress proxy is unreachable"), null);
       }
-      const { socket, statusCode } = data;
+      const { socket, statusCode } = tunnel;
       if (statusCode < 200 || statusCode > 299 || !(socket instanceof Socket)) {
         socket.on('error', () => {}).destroy();
         failureLog.warn({ proxy: origin, status: statusCode });

@@ -12,7 +12,7 @@ import type { ReplyBytes } from '../../fairness/reply-budget.js';
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 export type Method = (typeof METHODS)[number];
 
-/** A long body in parts, so that it is neither built nor signed at once. */
+/** A long body in parts, so that it is not built and signed all at once. */
 export interface BodyParts {
   readonly parts: readonly Uint8Array[];
   readonly byteLength: number;
@@ -42,7 +42,7 @@ export interface ExchangeRequest {
 
 export interface HttpResponse {
   readonly status: number;
-  /** Headers with lower-case names. */
+  /** Headers with lowercase names. */
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
 }
@@ -71,9 +71,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   private neededBytes = Number.POSITIVE_INFINITY;
   private readonly replyBytes: ReplyBytes;
 
-  constructor(request: ExchangeRequest, bytes: ReplyBytes, signal: AbortSignal, finish: (outcome: ExchangeOutcome) => void) {
+  constructor(request: ExchangeRequest, replyBytes: ReplyBytes, signal: AbortSignal, finish: (outcome: ExchangeOutcome) => void) {
     this.request = request;
-    this.replyBytes = bytes;
+    this.replyBytes = replyBytes;
     this.signal = signal;
     this.finish = finish;
     this.timer = setTimeout(() => this.abortWith({ kind: 'timed-out' }), request.timeoutMs);
@@ -95,9 +95,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.controller?.abort(new Error('the exchange was aborted'));
   }
 
-  private response(): HttpResponse {
-    const [first] = this.chunks;
-    const body = first && this.chunks.length === 1 ? first : Buffer.concat(this.chunks, this.receivedBytes);
+  private buildResponse(): HttpResponse {
+    const [firstChunk] = this.chunks;
+    const body = firstChunk && this.chunks.length === 1 ? firstChunk : Buffer.concat(this.chunks, this.receivedBytes);
     return { status: this.status, headers: this.headers, body };
   }
 
@@ -121,13 +121,14 @@ class Exchange implements Dispatcher.DispatchHandler {
     const remainingBytes = Math.min(this.request.maxResponseBytes, this.neededBytes) - this.receivedBytes;
     this.chunks.push(chunk.length > remainingBytes ? chunk.subarray(0, remainingBytes) : chunk);
     this.receivedBytes += Math.min(chunk.length, remainingBytes);
-    const isNeeded = this.request.maxResponseBytes <= this.neededBytes;
-    if (chunk.length > remainingBytes) this.abortWith({ kind: isNeeded ? 'too-long' : 'answered', response: this.response() });
+    const isRestNeeded = this.request.maxResponseBytes <= this.neededBytes;
+    if (chunk.length > remainingBytes)
+      this.abortWith({ kind: isRestNeeded ? 'too-long' : 'answered', response: this.buildResponse() });
     else if (!this.replyBytes.canContinue(this.receivedBytes, this.contentLength, () => controller.resume())) controller.pause();
   }
 
   onResponseEnd(): void {
-    this.end({ kind: 'answered', response: this.response() });
+    this.end({ kind: 'answered', response: this.buildResponse() });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -138,23 +139,23 @@ class Exchange implements Dispatcher.DispatchHandler {
 function contentOf({ headers, body }: ExchangeRequest): { headers: string[]; body: Buffer | Readable | null } {
   if (body === null) return { headers, body };
   if (body instanceof Uint8Array) return { headers, body: Buffer.from(body.buffer, body.byteOffset, body.byteLength) };
-  const length = ['content-length', String(body.byteLength)];
-  return { headers: [...headers, ...length], body: Readable.from(body.parts, { objectMode: true }) };
+  const lengthHeader = ['content-length', String(body.byteLength)];
+  return { headers: [...headers, ...lengthHeader], body: Readable.from(body.parts, { objectMode: true }) };
 }
 
-/** Performs the exchange. Never rejects. Releases `bytes` when the response is recorded. */
+/** Performs the exchange. Never rejects. Releases `replyBytes` when the response is recorded. */
 export async function exchange(
   pool: Pool,
   request: ExchangeRequest,
-  bytes: ReplyBytes,
+  replyBytes: ReplyBytes,
   signal: AbortSignal,
 ): Promise<ExchangeOutcome> {
   if (signal.aborted) return { kind: 'aborted' };
   const outcome = await new Promise<ExchangeOutcome>((resolve) => {
     const { method, path } = request;
-    pool.dispatch({ path, method, ...contentOf(request) }, new Exchange(request, bytes, signal, resolve));
+    pool.dispatch({ path, method, ...contentOf(request) }, new Exchange(request, replyBytes, signal, resolve));
   });
-  if ('response' in outcome && request.outcomeRecorded) void request.outcomeRecorded.then(() => bytes.release());
-  else bytes.release();
+  if ('response' in outcome && request.outcomeRecorded) void request.outcomeRecorded.then(() => replyBytes.release());
+  else replyBytes.release();
   return outcome;
 }

@@ -36,8 +36,8 @@ function codeOf(error: unknown): string | undefined {
 /** Returns the most specific error: that of an attempted address, or the cause of a wrapper. */
 function innermostError(error: Error): Error {
   if (error instanceof AggregateError) {
-    const first: unknown = error.errors[0];
-    if (first instanceof Error) return innermostError(first);
+    const firstError: unknown = error.errors[0];
+    if (firstError instanceof Error) return innermostError(firstError);
   }
   return codeOf(error) === undefined && error.cause instanceof Error ? innermostError(error.cause) : error;
 }

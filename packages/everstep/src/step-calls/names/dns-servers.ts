@@ -39,15 +39,16 @@ export interface DnsServersOptions {
   /** Addresses of the name servers; null for those of the operating system. */
   readonly servers: readonly string[] | null;
   readonly elapsedMs: () => number;
-  /** The path of the settings file and the options below are replaced in tests. */
+  /** Path of the settings file; replaced in tests. */
   readonly settingsFile?: string;
+  /** Timeout of a query; replaced in tests. */
   readonly queryTimeoutMs?: number;
 }
 
 interface Families {
   /** Whether IPv6 addresses beyond the local link are usable. */
   readonly hasIPv6: boolean;
-  readonly preferred: 4 | 6;
+  readonly preferredFamily: 4 | 6;
 }
 
 /** Returns the usable families. IPv6 is preferred if the machine has a global address, as getaddrinfo sorts by RFC 6724. */
@@ -57,8 +58,8 @@ function usableFamilies(): Families {
     .filter(({ family, internal, address }) => family === 'IPv6' && !internal && !/^fe[89ab]/i.test(address));
   const order = dns.getDefaultResultOrder();
   const isGlobal = addresses.some(({ address }) => /^[23]/.test(address));
-  const preferred = order === 'ipv6first' || (order === 'verbatim' && isGlobal) ? 6 : 4;
-  return { hasIPv6: addresses.length > 0, preferred };
+  const preferredFamily = order === 'ipv6first' || (order === 'verbatim' && isGlobal) ? 6 : 4;
+  return { hasIPv6: addresses.length > 0, preferredFamily };
 }
 
 function query(resolver: dns.Resolver, family: 4 | 6, name: string): Promise<DnsResponse> {
@@ -111,11 +112,11 @@ export function createDnsLookup(options: DnsServersOptions): LookUp {
   }
 
   async function queryAddresses(activeResolver: dns.Resolver, name: string): Promise<LookupResult> {
-    const { hasIPv6, preferred } = currentFamilies();
+    const { hasIPv6, preferredFamily } = currentFamilies();
     const [v4, v6] = await Promise.all([query(activeResolver, 4, name), hasIPv6 ? query(activeResolver, 6, name) : null]);
     const byFamily = ([4, 6] as const)
       .map((family) => ({ family, records: (family === 4 ? v4 : v6)?.records ?? [] }))
-      .sort((a, b) => (a.family === preferred ? -1 : b.family === preferred ? 1 : 0));
+      .sort((a, b) => (a.family === preferredFamily ? -1 : b.family === preferredFamily ? 1 : 0));
     const maxPerFamily = byFamily.every(({ records }) => records.length > 0) ? MAX_ADDRESSES / 2 : MAX_ADDRESSES;
     const addresses = byFamily.flatMap(({ family, records }) =>
       records.slice(0, maxPerFamily).map(({ address }) => ({ address, family })),
@@ -133,14 +134,14 @@ export function createDnsLookup(options: DnsServersOptions): LookUp {
 
   return async (name) => {
     const activeResolver = currentResolver();
-    let worst: LookupResult = { kind: 'no-such-name', hasRecords: false };
+    let worstResult: LookupResult = { kind: 'no-such-name', hasRecords: false };
     for (const candidate of candidatesFor(name, settings)) {
       const lookup = await queryAddresses(activeResolver, candidate);
       // A server that does not respond would not respond for another name either.
       if (lookup.kind === 'found' || (lookup.kind === 'failed' && lookup.code !== 'ESERVFAIL')) return lookup;
-      if (lookup.kind === 'failed' || (worst.kind === 'no-such-name' && lookup.hasRecords)) worst = lookup;
+      if (lookup.kind === 'failed' || (worstResult.kind === 'no-such-name' && lookup.hasRecords)) worstResult = lookup;
     }
-    return worst;
+    return worstResult;
   };
 }
 

@@ -11,7 +11,7 @@ export const HOSTS_FILE =
     ? join(process.env.SystemRoot ?? 'C:\\Windows', 'System32', 'drivers', 'etc', 'hosts')
     : '/etc/hosts';
 
-/** Returns addresses by name, in file order. Names are in lower case. */
+/** Returns addresses by name, in file order. Names are lowercase. */
 export function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
   const addressesByName = new Map<string, string[]>();
   for (const line of text.split('\n')) {

@@ -79,8 +79,8 @@ const LOOPBACK: readonly LookupAddress[] = Object.freeze([
 ]);
 
 /**
- * Returns whether no file descriptor is free. This distinguishes a failed socket of the resolver from a server that refuses,
- * which have the same error codes.
+ * Returns whether no file descriptor is free. This distinguishes a failed socket of the resolver from a server that refuses the
+ * query, which have the same error codes.
  */
 function hasNoDescriptor(): boolean {
   try {
@@ -129,46 +129,46 @@ export class NameResolver {
     return entry.resolution;
   }
 
-  /** Resolves a name, which is in lower case. The lookup waits until the account of `instanceId` has a share left. */
+  /** Resolves a lowercase name. The lookup waits until the fair share of the account of `instanceId` allows it. */
   find(hostname: string, instanceId: string): Promise<NameResolution> | NameResolution {
     const cachedResult = this.recall(hostname);
     if (cachedResult) return cachedResult;
-    let pending = this.pendingLookups.get(hostname);
-    if (!pending) {
+    let pendingLookup = this.pendingLookups.get(hostname);
+    if (!pendingLookup) {
       let settle: (resolution: NameResolution) => void = () => {};
       const resolution = new Promise<NameResolution>((resolve) => {
         settle = resolve;
       });
-      pending = { hostname, instanceId, resolution, settle, isStarted: false };
-      this.pendingLookups.set(hostname, pending);
-      if (this.share.allows(instanceId)) this.start(pending, instanceId);
-      else this.enqueue(pending);
-    } else if (!pending.isStarted && this.share.allows(instanceId)) {
+      pendingLookup = { hostname, instanceId, resolution, settle, isStarted: false };
+      this.pendingLookups.set(hostname, pendingLookup);
+      if (this.share.allows(instanceId)) this.start(pendingLookup, instanceId);
+      else this.enqueue(pendingLookup);
+    } else if (!pendingLookup.isStarted && this.share.allows(instanceId)) {
       // Another account with a free share is waiting for the same name.
-      this.dequeue(pending);
-      this.start(pending, instanceId);
+      this.dequeue(pendingLookup);
+      this.start(pendingLookup, instanceId);
     }
-    return pending.resolution;
+    return pendingLookup.resolution;
   }
 
-  private start(pending: PendingLookup, instanceId: string): void {
+  private start(pendingLookup: PendingLookup, instanceId: string): void {
     const { lookUp, setTimer, limits } = this.options;
-    const { hostname } = pending;
-    pending.isStarted = true;
+    const { hostname } = pendingLookup;
+    pendingLookup.isStarted = true;
     this.share.take(instanceId);
-    const cancel = setTimer(limits.lookupTimeoutMs, () => this.settle(pending, { kind: 'failed', code: 'ETIMEOUT' }));
+    const cancel = setTimer(limits.lookupTimeoutMs, () => this.settle(pendingLookup, { kind: 'failed', code: 'ETIMEOUT' }));
     void lookUp(hostname).then((lookup) => {
       cancel();
       this.share.give(instanceId);
-      this.settle(pending, lookup);
+      this.settle(pendingLookup, lookup);
       this.startQueued();
     });
   }
 
-  private settle(pending: PendingLookup, lookup: LookupResult): void {
-    const { hostname, settle } = pending;
+  private settle(pendingLookup: PendingLookup, lookup: LookupResult): void {
+    const { hostname, settle } = pendingLookup;
     // The lookup timed out earlier, and may have been repeated. A late result is still cached.
-    if (this.pendingLookups.get(hostname) !== pending) {
+    if (this.pendingLookups.get(hostname) !== pendingLookup) {
       if (lookup.kind === 'found') this.cacheResult(hostname, lookup);
       return;
     }
@@ -208,16 +208,16 @@ export class NameResolver {
     return { resolution: failure, freshUntil, addresses: null, staleUntil: 0 };
   }
 
-  private enqueue(pending: PendingLookup): void {
-    const accountId = this.options.owners.accountOf(pending.instanceId);
+  private enqueue(pendingLookup: PendingLookup): void {
+    const accountId = this.options.owners.accountOf(pendingLookup.instanceId);
     const queue = this.queuedLookups.get(accountId);
-    if (queue) queue.add(pending);
-    else this.queuedLookups.set(accountId, new Set([pending]));
+    if (queue) queue.add(pendingLookup);
+    else this.queuedLookups.set(accountId, new Set([pendingLookup]));
   }
 
-  private dequeue(pending: PendingLookup): void {
+  private dequeue(pendingLookup: PendingLookup): void {
     for (const [accountId, queue] of this.queuedLookups) {
-      if (!queue.delete(pending)) continue;
+      if (!queue.delete(pendingLookup)) continue;
       if (queue.size === 0) this.queuedLookups.delete(accountId);
       return;
     }

@@ -2,7 +2,7 @@
  * Signs outgoing requests with JWTs over the SHA-256 hash of the body: with a shared key (HS256) and, if the instance
  * has one, with its private key (Ed25519).
  *
- * Signing uses node:crypto synchronously, which takes about 10 us with a shared key. General JWT libraries use
+ * Signing uses node:crypto synchronously, which takes about 10 µs with a shared key. General JWT libraries use
  * WebCrypto, which needs the thread pool for each signature. At several thousand deliveries per second that would
  * cost more than the deliveries. Tests verify these signatures with such a library.
  */
@@ -31,7 +31,7 @@ export interface ClaimsInput {
   readonly random: Random;
 }
 
-/** Returns the claims of one request as a segment of a JWT. Every attempt has its own `jti`. */
+/** Returns the claims of one request as a segment of a JWT. Each attempt has a unique `jti`. */
 export function claimsSegment({ issuer, url, kind, body, now, random }: ClaimsInput): string {
   const issuedAt = Math.floor(now / 1000);
   const id = random.bytes(ID_BYTES);
@@ -50,24 +50,24 @@ export function claimsSegment({ issuer, url, kind, body, now, random }: ClaimsIn
 const MAX_KEYS = 1000;
 /** Caches a value derived from a key. */
 class KeyCache<Derived> {
-  private readonly values = new Map<string, Derived>();
+  private readonly valuesByKey = new Map<string, Derived>();
 
   get(key: string, derive: (key: string) => Derived): Derived {
-    const cached = this.values.get(key);
+    const cached = this.valuesByKey.get(key);
     if (cached !== undefined) return cached;
-    if (this.values.size >= MAX_KEYS) this.values.clear();
-    const value = derive(key);
-    this.values.set(key, value);
-    return value;
+    if (this.valuesByKey.size >= MAX_KEYS) this.valuesByKey.clear();
+    const derivedValue = derive(key);
+    this.valuesByKey.set(key, derivedValue);
+    return derivedValue;
   }
 }
-const secrets = new KeyCache<KeyObject>();
+const sharedKeys = new KeyCache<KeyObject>();
 const privateKeys = new KeyCache<{ readonly header: string; readonly key: KeyObject }>();
 
 export function signWithSharedKey(claims: string, key: string): string {
-  const secret = secrets.get(key, () => createSecretKey(key, 'utf8'));
+  const sharedKey = sharedKeys.get(key, () => createSecretKey(key, 'utf8'));
   const signedText = `${HEADER_SEGMENT}.${claims}`;
-  return `${signedText}.${createHmac('sha256', secret).update(signedText).digest('base64url')}`;
+  return `${signedText}.${createHmac('sha256', sharedKey).update(signedText).digest('base64url')}`;
 }
 
 /** Signs with a private key. `privateKey` is in PKCS #8 format, base64url-encoded. */

@@ -52,7 +52,7 @@ export class Signer {
     );
   }
 
-  /** Returns a key that no workflow endpoint accepts if the origin may belong to someone else, else null. */
+  /** Returns a key that no workflow endpoint accepts if the origin may belong to someone else; null otherwise. */
   messageKeyFor(instanceId: string, origin: string): string | null {
     return this.options.messageKeyFor?.(instanceId, origin) ?? null;
   }
@@ -60,10 +60,10 @@ export class Signer {
   sign({ instanceId, dialect, url, kind, body, key }: SignedRequest): SignatureHeaders {
     const { signingKeys, privateKey, now, random } = this.options;
     const claims = claimsSegment({ issuer: DIALECTS[dialect].issuer, url, kind, body, now: now(), random });
-    const ownKey = privateKey?.(instanceId);
+    const instancePrivateKey = privateKey?.(instanceId);
     return {
       [SIGNATURE_HEADER]: signWithSharedKey(claims, key ?? signingKeys(instanceId).current),
-      ...(ownKey ? { [ED25519_SIGNATURE_HEADER]: signWithPrivateKey(claims, ownKey) } : {}),
+      ...(instancePrivateKey ? { [ED25519_SIGNATURE_HEADER]: signWithPrivateKey(claims, instancePrivateKey) } : {}),
     };
   }
 }

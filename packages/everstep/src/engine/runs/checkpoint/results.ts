@@ -1,7 +1,7 @@
 /**
- * Records the results of a reply. After the step that the endpoint was called for, it may have executed the steps that follow
- * (a checkpoint). Each later result relies on all results before it. It is valid only if they become the entries directly after
- * the journal that the endpoint knew. All of them are written in one unit. Keeps invariant 4.
+ * Records the results of a reply. With a checkpoint, the endpoint may also have executed the steps that follow the requested one.
+ * A result after the first relies on all results before it. It is valid only if they become the entries directly after the
+ * journal that the endpoint knew. All results are written in one unit. Keeps invariant 4.
  */
 import type { StepResult } from '@everstep/sdk/protocol';
 import { checkJournal, ProtocolViolation } from '../../limits/plan.js';
@@ -50,7 +50,7 @@ export function recordResults(draft: Draft, task: Task, { done, isCurrent, mustB
   for (const [index, result] of validResults.entries()) {
     if (!isUnrecorded(draft, result, mustBeNew)) continue;
     const times = timesOf(result, index === 0 || result.ranMs ? startedAt : undefined);
-    // A step that followed in the same request is a separate message, as if it had been delivered on its own.
+    // A step that followed in the same request is a separate message, as if it had been delivered separately.
     const isFollowing = index > 0 && draft.task(result.stepId) === undefined;
     const message = isFollowing
       ? { messageId: draft.countMessage(), createdAt: Math.min(draft.now, times.startedAt ?? draft.now) }

@@ -14,7 +14,7 @@ type CodeTask = Extract<Task, { kind: 'advance' | 'step' }>;
 /** The response to a delivery. */
 export interface DeliveredEvent {
   readonly event: RunEvent;
-  /** Notes what the worker holds. Called when the decision on the event is durable, before anything acts on it. */
+  /** Records what the worker holds. Called when the decision on the event is durable, before anything acts on it. */
   readonly onDurable?: OnDurable;
 }
 

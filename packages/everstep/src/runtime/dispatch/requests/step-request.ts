@@ -69,8 +69,8 @@ async function readUnsent({ store, slices }: RequestSources, entry: CachedRun, s
       recorded.push(step);
       entries.push(entryOf(step));
     }
-    const undigested = entries.slice(Math.max(0, endMark.length - start.length));
-    if (undigested.length > 0) endMark = markAfter(endMark, undigested);
+    const undigestedEntries = entries.slice(Math.max(0, endMark.length - start.length));
+    if (undigestedEntries.length > 0) endMark = markAfter(endMark, undigestedEntries);
   };
   const unsentBytes = length === 0 ? 0 : (journalBytes * (length - start.length)) / length;
   if (unsentBytes < LONG_BYTES) {

@@ -15,10 +15,10 @@ export const maxResponseBytesOf = (instanceId: string, limits: ResponseLimits): 
 
 /** Returns the maximum size of a reply in the step protocol: that of the largest valid one. */
 function maxReplyBytesOf(instanceId: string, limits: ResponseLimits): number {
-  const limit = limits.messageLimit(instanceId);
-  return limit === null
+  const messageLimit = limits.messageLimit(instanceId);
+  return messageLimit === null
     ? LIMITS.maxReplyBytes
-    : Math.min(LIMITS.maxReplyBytes, largestReplyBytes({ ...LIMITS, maxStepResultBytes: limit.maxBytes }));
+    : Math.min(LIMITS.maxReplyBytes, largestReplyBytes({ ...LIMITS, maxStepResultBytes: messageLimit.maxBytes }));
 }
 
 /** Returns the timeout that the run requests for the task, in ms. */

@@ -1,9 +1,9 @@
 /**
  * Acknowledges triggers first: while an instance triggers runs faster than they can be executed, most first deliveries of its
- * new runs wait. The clients of the burst therefore get their responses. No run waits for this longer than `TIMEOUT_MS`.
+ * new runs wait. The clients of the burst therefore get their responses sooner. No run waits for this longer than `TIMEOUT_MS`.
  */
 const WINDOW_MS = 50;
-/** Number of triggers in a window that is a burst: 1,000 per second. */
+/** Number of triggers in a window from which they count as a burst: 1,000 per second. */
 const BURST_TRIGGERS = 50;
 /** A queue of first deliveries of at most this length is never held back. */
 const MAX_FREE_QUEUE = 64;
@@ -29,9 +29,9 @@ export class BurstGate {
   takeStarts(now: number, freshQueue: { readonly count: number; readonly oldestSince: number }): number {
     if (!this.isBurst(now) || freshQueue.count <= MAX_FREE_QUEUE || now - freshQueue.oldestSince > TIMEOUT_MS)
       return Number.POSITIVE_INFINITY;
-    const allowed = Math.floor(this.credit);
-    this.credit -= allowed;
-    return allowed;
+    const allowedStarts = Math.floor(this.credit);
+    this.credit -= allowedStarts;
+    return allowedStarts;
   }
 
   isBurst(now: number): boolean {

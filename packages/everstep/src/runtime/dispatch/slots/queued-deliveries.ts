@@ -26,7 +26,7 @@ interface UrgencyLines {
   readonly short: Lines;
   readonly long: Lines;
   length: number;
-  /** Whether the delivery that was taken last was long. */
+  /** Whether the last delivery that was taken was long. */
   wasLastLong: boolean;
 }
 
@@ -38,9 +38,9 @@ export class QueuedDeliveries {
     continuing: newUrgencyLines(),
     fresh: newUrgencyLines(),
   };
-  /** First deliveries in the order in which they were added; stale ones are removed when they come first. */
+  /** First deliveries in the order in which they were added; stale ones are removed when they reach the front. */
   private readonly oldestFresh = new Fifo<QueuedDelivery>();
-  private turn = 0;
+  private turnCount = 0;
 
   get length(): number {
     const { counted, continuing, fresh } = this.linesByUrgency;
@@ -56,21 +56,21 @@ export class QueuedDeliveries {
     return this.oldestFresh.first?.since ?? Number.POSITIVE_INFINITY;
   }
 
-  add(queued: QueuedDelivery): void {
-    const urgencyLines = this.linesByUrgency[queued.urgency];
-    const { limits } = queued.delivery;
+  add(queuedDelivery: QueuedDelivery): void {
+    const urgencyLines = this.linesByUrgency[queuedDelivery.urgency];
+    const { limits } = queuedDelivery.delivery;
     const { isLong } = limits;
     const host = hostOf(limits);
     const lines = isLong ? urgencyLines.long : urgencyLines.short;
     const line = lines.get(host);
-    if (line) line.push(queued);
+    if (line) line.push(queuedDelivery);
     else {
       const newLine = new Fifo<QueuedDelivery>();
-      newLine.push(queued);
+      newLine.push(queuedDelivery);
       lines.set(host, newLine);
     }
     urgencyLines.length++;
-    if (queued.urgency === 'fresh') this.addFresh(queued);
+    if (queuedDelivery.urgency === 'fresh') this.addFresh(queuedDelivery);
   }
 
   takeCounted(isFree: (host: string) => boolean): QueuedDelivery | null {
@@ -82,13 +82,13 @@ export class QueuedDeliveries {
     allowed: { readonly startFresh: boolean; readonly startLong: boolean },
     isFree: (host: string) => boolean,
   ): QueuedDelivery | null {
-    const isFreshTurn = allowed.startFresh && this.turn % FRESH_EVERY === FRESH_EVERY - 1;
-    const taken =
+    const isFreshTurn = allowed.startFresh && this.turnCount % FRESH_EVERY === FRESH_EVERY - 1;
+    const takenDelivery =
       (isFreshTurn ? this.takeOfUrgency('fresh', allowed.startLong, isFree) : null) ??
       this.takeOfUrgency('continuing', allowed.startLong, isFree) ??
       (allowed.startFresh ? this.takeOfUrgency('fresh', allowed.startLong, isFree) : null);
-    if (taken) this.turn++;
-    return taken;
+    if (takenDelivery) this.turnCount++;
+    return takenDelivery;
   }
 
   takeAll(): readonly QueuedDelivery[] {
@@ -100,15 +100,15 @@ export class QueuedDeliveries {
       }
       urgencyLines.length = 0;
     }
-    for (const queued of all) queued.isQueued = false;
+    for (const queuedDelivery of all) queuedDelivery.isQueued = false;
     return all;
   }
 
-  private addFresh(queued: QueuedDelivery): void {
+  private addFresh(queuedDelivery: QueuedDelivery): void {
     const { oldestFresh } = this;
-    oldestFresh.push(queued);
+    oldestFresh.push(queuedDelivery);
     if (oldestFresh.length <= 2 * this.linesByUrgency.fresh.length + MAX_STALE) return;
-    for (const queued of oldestFresh.takeAll()) if (queued.isQueued) oldestFresh.push(queued);
+    for (const queuedDelivery of oldestFresh.takeAll()) if (queuedDelivery.isQueued) oldestFresh.push(queuedDelivery);
   }
 
   /**

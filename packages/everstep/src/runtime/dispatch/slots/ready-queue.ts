@@ -3,7 +3,7 @@
  * instance calls: an instance with many hosts gets no more slots than one with a single host.
  *
  * Slots, connections to one host, and slots for long deliveries are divided into fair shares (`fairness/fair-share.ts`). No
- * account and no instance takes more than its share. Some of each therefore stay free for others, whatever an account does. An
+ * account and no instance takes more than its share. Some of each therefore always remain free for others. An
  * instance that has reached the limit of its plan is skipped.
  *
  * Within an instance, runs that have started take three of four slots, so a burst of new runs does not slow down every run.
@@ -39,7 +39,7 @@ interface Load {
 interface InstanceLoad extends Load {
   readonly instanceId: string;
   readonly accountId: string;
-  readonly queued: QueuedDeliveries;
+  readonly queue: QueuedDeliveries;
 }
 
 interface HostLoad extends Load {
@@ -49,7 +49,7 @@ interface HostLoad extends Load {
 
 interface QueueEntry {
   readonly instance: InstanceLoad;
-  readonly queued: QueuedDelivery;
+  readonly queuedDelivery: QueuedDelivery;
 }
 
 /**
@@ -85,7 +85,7 @@ export class ReadyQueue {
   private readonly backlog: FairShare;
   private reservedTotal = 0;
   /** Whether deliveries that could start at their host wait because all slots are taken. */
-  private slotsExhausted = false;
+  private areSlotsExhausted = false;
   private wasLastCounted = false;
 
   constructor(limits: ReadyQueueLimits) {
@@ -106,7 +106,7 @@ export class ReadyQueue {
   }
   /** Returns how many deliveries of the instance may be in flight, by its plan and its share. */
   maxInFlightOf(instanceId: string): number {
-    return Math.min(this.planOf(instanceId), this.slots.ceilingOf(instanceId));
+    return Math.min(this.planLimitOf(instanceId), this.slots.ceilingOf(instanceId));
   }
   /** Deliveries queued or in flight. */
   get size(): number {
@@ -117,7 +117,7 @@ export class ReadyQueue {
   countOf(instanceId: string): number {
     return this.backlog.takenBy(instanceId);
   }
-  /** Whether further due deliveries of the instance may be added. As many as there are slots may always be added. */
+  /** Returns whether further due deliveries of the instance may be added. Up to the number of slots, they may always be added. */
   hasCapacity(instanceId: string): boolean {
     return this.countOf(instanceId) < this.limits.maxInFlight || this.backlog.allows(instanceId);
   }
@@ -131,11 +131,11 @@ export class ReadyQueue {
 
   /** Returns how many first deliveries of new runs of the instance wait, and since when the oldest waits (Unix ms). */
   freshOf(instanceId: string): { readonly count: number; readonly oldestSince: number } {
-    const queued = this.instances.get(instanceId)?.queued;
+    const queue = this.instances.get(instanceId)?.queue;
     return {
-      count: queued?.lengthOf('fresh') ?? 0,
+      count: queue?.lengthOf('fresh') ?? 0,
       get oldestSince() {
-        return queued?.oldestFreshSince ?? Number.POSITIVE_INFINITY;
+        return queue?.oldestFreshSince ?? Number.POSITIVE_INFINITY;
       },
     };
   }
@@ -150,33 +150,33 @@ export class ReadyQueue {
   /** Returns how many of the free slots may be reserved for counted starts, including those that are reserved already. */
   reservable(host: string): number {
     const load = this.hosts.get(host);
-    const free = this.free(host);
-    const waiting = load ? this.waitingForSlot(host, load, free) : 0;
-    if (!this.slotsExhausted && waiting === 0) return free;
-    const wasCountedLast = this.slotsExhausted ? this.wasLastCounted : (load?.wasLastCounted ?? false);
-    const shared = sharedSlots(free, wasCountedLast);
-    return this.slotsExhausted ? shared : Math.max(free - waiting, shared);
+    const freeCount = this.free(host);
+    const waitingCount = load ? this.waitingForSlot(host, load, freeCount) : 0;
+    if (!this.areSlotsExhausted && waitingCount === 0) return freeCount;
+    const wasCountedLast = this.areSlotsExhausted ? this.wasLastCounted : (load?.wasLastCounted ?? false);
+    const sharedCount = sharedSlots(freeCount, wasCountedLast);
+    return this.areSlotsExhausted ? sharedCount : Math.max(freeCount - waitingCount, sharedCount);
   }
 
   /** Like `free`, for the instance at all hosts; infinite if it has no limit. */
   freeOf(instanceId: string): number {
     const instance = this.instances.get(instanceId);
-    const allowedByPlan = this.planOf(instanceId) - (instance ? instance.inFlight + instance.counted : 0);
+    const allowedByPlan = this.planLimitOf(instanceId) - (instance ? instance.inFlight + instance.counted : 0);
     return Math.max(0, Math.min(allowedByPlan, this.slots.countFor(instanceId)));
   }
 
   /** Like `reservable`, for the instance at all hosts; infinite if it has no limit. */
   reservableOf(instanceId: string): number {
-    const free = this.freeOf(instanceId);
+    const freeCount = this.freeOf(instanceId);
     const instance = this.instances.get(instanceId);
-    if (free === Number.POSITIVE_INFINITY || !instance || instance.waiting === 0) return free;
-    return Math.max(free - instance.waiting, sharedSlots(free, instance.wasLastCounted));
+    if (freeCount === Number.POSITIVE_INFINITY || !instance || instance.waiting === 0) return freeCount;
+    return Math.max(freeCount - instance.waiting, sharedSlots(freeCount, instance.wasLastCounted));
   }
 
   freeLong(instanceId: string): number {
     return this.slots.freeLong(instanceId);
   }
-  /** Returns how many more slots the share of the instance at this host allows; infinite if it shares with no other. */
+  /** Returns how many more slots the share of the instance at this host allows; infinite if no other instance shares them. */
   freeShare(host: string, instanceId: string): number {
     return this.slots.countAt(host, instanceId);
   }
@@ -200,10 +200,10 @@ export class ReadyQueue {
     const host = hostOf(delivery.limits);
     const load = this.loadAt(host);
     const instance = this.loadOf(instanceId);
-    const queued: QueuedDelivery = { delivery, urgency, since, isQueued: true };
-    this.entries.set(id, { instance, queued });
+    const queuedDelivery: QueuedDelivery = { delivery, urgency, since, isQueued: true };
+    this.entries.set(id, { instance, queuedDelivery });
     this.backlog.take(instance.instanceId);
-    instance.queued.add(queued);
+    instance.queue.add(queuedDelivery);
     this.takeTurns(instance);
     const kind = urgency === 'counted' ? 'counted' : 'waiting';
     load[kind]++;
@@ -224,19 +224,19 @@ export class ReadyQueue {
       remainingFresh.set(instanceId, count);
       return count;
     };
-    this.slotsExhausted = false;
+    this.areSlotsExhausted = false;
     // An account that is moved behind the others comes up again in this same loop.
     for (const instances of this.turns.values()) {
       if (this.inFlightDeliveries.size >= this.limits.maxInFlight) {
-        this.slotsExhausted = true;
+        this.areSlotsExhausted = true;
         return;
       }
       for (const instance of instances.values()) {
-        const queued = this.nextCounted(instance) ?? this.nextInTurn(instance, remainingFreshOf);
-        if (!queued) continue;
-        if (queued.urgency === 'fresh') remainingFresh.set(instance.instanceId, remainingFreshOf(instance.instanceId) - 1);
-        this.startQueued(instance, queued);
-        start(queued.delivery);
+        const queuedDelivery = this.nextCounted(instance) ?? this.nextInTurn(instance, remainingFreshOf);
+        if (!queuedDelivery) continue;
+        if (queuedDelivery.urgency === 'fresh') remainingFresh.set(instance.instanceId, remainingFreshOf(instance.instanceId) - 1);
+        this.startQueued(instance, queuedDelivery);
+        start(queuedDelivery.delivery);
         break;
       }
     }
@@ -245,9 +245,9 @@ export class ReadyQueue {
   /** Returns why a delivery waits here; null if it does not or is about to start. */
   queuedBecause(ref: DeliveryRef): QueuedBecause | null {
     const entry = this.entries.get(idOf(ref));
-    if (!entry?.queued.isQueued) return null;
-    const { instance, queued } = entry;
-    const { limits } = queued.delivery;
+    if (!entry?.queuedDelivery.isQueued) return null;
+    const { instance, queuedDelivery } = entry;
+    const { limits } = queuedDelivery.delivery;
     const { instanceId, isLong } = limits;
     if (this.unreservedOf(instance) <= 0) return 'plan';
     if (this.slots.free - this.reservedTotal <= 0) return 'slots';
@@ -258,29 +258,29 @@ export class ReadyQueue {
   }
 
   private nextCounted(instance: InstanceLoad): QueuedDelivery | null {
-    if (instance.counted === 0 || instance.inFlight >= this.planOf(instance.instanceId)) return null;
-    return instance.queued.takeCounted((host) => (this.hosts.get(host)?.inFlight ?? 0) < this.slots.capacityAt(host));
+    if (instance.counted === 0 || instance.inFlight >= this.planLimitOf(instance.instanceId)) return null;
+    return instance.queue.takeCounted((host) => (this.hosts.get(host)?.inFlight ?? 0) < this.slots.capacityAt(host));
   }
 
   /** Returns the next delivery other than a counted start. It cannot take a reserved slot. */
   private nextInTurn(instance: InstanceLoad, remainingFresh: (instanceId: string) => number): QueuedDelivery | null {
-    const { instanceId, queued } = instance;
+    const { instanceId, queue } = instance;
     if (instance.waiting === 0 || this.unreservedOf(instance) <= 0) return null;
-    const startFresh = queued.lengthOf('fresh') > 0 && remainingFresh(instanceId) > 0;
-    if (!startFresh && queued.lengthOf('continuing') === 0) return null;
+    const startFresh = queue.lengthOf('fresh') > 0 && remainingFresh(instanceId) > 0;
+    if (!startFresh && queue.lengthOf('continuing') === 0) return null;
     if (this.slots.free - this.reservedTotal <= 0) {
-      this.slotsExhausted = true;
+      this.areSlotsExhausted = true;
       return null;
     }
     if (!this.slots.allows(instanceId)) return null;
     const startLong = this.slots.allowsLong(instanceId);
-    return queued.takeNext({ startFresh, startLong }, (host) => this.isFree(host, instanceId));
+    return queue.takeNext({ startFresh, startLong }, (host) => this.isFree(host, instanceId));
   }
 
-  private startQueued(instance: InstanceLoad, queued: QueuedDelivery): void {
-    const { delivery } = queued;
+  private startQueued(instance: InstanceLoad, queuedDelivery: QueuedDelivery): void {
+    const { delivery } = queuedDelivery;
     const load = this.loadAt(hostOf(delivery.limits));
-    const isCounted = queued.urgency === 'counted';
+    const isCounted = queuedDelivery.urgency === 'counted';
     const kind = isCounted ? 'counted' : 'waiting';
     load[kind]--;
     instance[kind]--;
@@ -305,18 +305,18 @@ export class ReadyQueue {
 
   /** Moves the instance that was served behind the others of its account, and the account behind other accounts. */
   private moveBehind(instance: InstanceLoad): void {
-    const { accountId, instanceId, queued } = instance;
+    const { accountId, instanceId, queue } = instance;
     const instances = this.turns.get(accountId);
     if (!instances) return;
     instances.delete(instanceId);
-    if (queued.length > 0) instances.set(instanceId, instance);
+    if (queue.length > 0) instances.set(instanceId, instance);
     this.turns.delete(accountId);
     if (instances.size > 0) this.turns.set(accountId, instances);
   }
 
   private isFree(host: string, instanceId: string): boolean {
-    const reserved = this.hosts.get(host)?.reserved ?? 0;
-    return this.slots.freeAt(host) > reserved && this.slots.allowsAt(host, instanceId);
+    const reservedCount = this.hosts.get(host)?.reserved ?? 0;
+    return this.slots.freeAt(host) > reservedCount && this.slots.allowsAt(host, instanceId);
   }
 
   private removeWaiting(load: HostLoad, instance: InstanceLoad): void {
@@ -325,26 +325,26 @@ export class ReadyQueue {
     else load.waitingOf.delete(instance);
   }
 
-  /** Returns how many deliveries lack only a slot, up to `enough`. Deliveries of instances at their limit do not count. */
-  private waitingForSlot(host: string, load: HostLoad, enough: number): number {
-    let waiting = 0;
+  /** Returns how many deliveries lack only a slot, up to `maxCount`. Deliveries of instances at their limit do not count. */
+  private waitingForSlot(host: string, load: HostLoad, maxCount: number): number {
+    let waitingCount = 0;
     for (const [instance, count] of load.waitingOf) {
       const { instanceId } = instance;
       const allowedByShares = Math.min(this.slots.countFor(instanceId), this.slots.countAt(host, instanceId));
-      const allowed = Math.min(this.unreservedOf(instance), allowedByShares);
-      waiting += Math.max(0, Math.min(count, allowed));
-      if (waiting >= enough) break;
+      const allowedCount = Math.min(this.unreservedOf(instance), allowedByShares);
+      waitingCount += Math.max(0, Math.min(count, allowedCount));
+      if (waitingCount >= maxCount) break;
     }
-    return waiting;
+    return waitingCount;
   }
 
-  private planOf(instanceId: string): number {
+  private planLimitOf(instanceId: string): number {
     return this.limits.maxInFlightOf?.(instanceId) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Returns how many deliveries the plan permits the instance besides counted starts. */
+  /** Returns how many deliveries the plan permits the instance in addition to counted starts. */
   private unreservedOf({ instanceId, inFlight, counted, reserved }: InstanceLoad): number {
-    return this.planOf(instanceId) - inFlight - counted - reserved;
+    return this.planLimitOf(instanceId) - inFlight - counted - reserved;
   }
 
   private noteServed(load: HostLoad, instance: InstanceLoad, isCounted: boolean): void {
@@ -366,7 +366,7 @@ export class ReadyQueue {
     let instance = this.instances.get(instanceId);
     if (!instance) {
       const accountId = this.owners.accountOf(instanceId);
-      instance = { ...newLoad(), instanceId, accountId, queued: new QueuedDeliveries() };
+      instance = { ...newLoad(), instanceId, accountId, queue: new QueuedDeliveries() };
       this.instances.set(instanceId, instance);
     }
     return instance;
@@ -380,12 +380,12 @@ export class ReadyQueue {
   /** Removes the deliveries that wait; those in flight remain. */
   clear(): void {
     for (const instance of [...this.instances.values()]) {
-      for (const queued of instance.queued.takeAll()) {
-        const { limits } = queued.delivery;
+      for (const queuedDelivery of instance.queue.takeAll()) {
+        const { limits } = queuedDelivery.delivery;
         const load = this.loadAt(hostOf(limits));
-        this.entries.delete(idOf(queued.delivery));
+        this.entries.delete(idOf(queuedDelivery.delivery));
         this.backlog.give(instance.instanceId);
-        const isCounted = queued.urgency === 'counted';
+        const isCounted = queuedDelivery.urgency === 'counted';
         const kind = isCounted ? 'counted' : 'waiting';
         load[kind]--;
         instance[kind]--;
@@ -402,7 +402,7 @@ export class ReadyQueue {
     const id = idOf(ref);
     const entry = this.entries.get(id);
     if (!entry || !this.inFlightDeliveries.delete(id)) return;
-    const { limits } = entry.queued.delivery;
+    const { limits } = entry.queuedDelivery.delivery;
     const load = this.loadAt(hostOf(limits));
     this.entries.delete(id);
     this.backlog.give(entry.instance.instanceId);

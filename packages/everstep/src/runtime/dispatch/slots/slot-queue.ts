@@ -1,6 +1,6 @@
 /**
- * Assigns slots to the deliveries that have passed the gates: those that become due together are assigned together. While an
- * instance triggers a burst of new runs, the first deliveries of these runs are held back; those of other instances are not.
+ * Assigns slots to the deliveries that have passed the gates. Deliveries that become due together get their slots together. While
+ * an instance triggers a burst of new runs, the first deliveries of these runs are held back; those of other instances are not.
  */
 import { LIMITS } from '../../../config/limits.js';
 import type { Clock } from '../../../ports/clock.js';
@@ -13,7 +13,7 @@ import type { FreeSlots } from '../../gates/slot-turns.js';
 import { BURST_RECHECK_MS, BurstGate } from './burst-gate.js';
 import { ReadyQueue, type Urgency } from './ready-queue.js';
 
-/** Instances whose bursts are tracked; beyond this number those without a burst are removed. */
+/** Maximum number of instances whose bursts are tracked. Beyond it, instances without a burst are removed. */
 const MAX_BURSTS = 1_000;
 
 export interface SlotQueueDeps {
@@ -36,9 +36,9 @@ export class SlotQueue implements FreeSlots {
   /** The deliveries that wait for a slot or are in flight. */
   readonly ready: ReadyQueue;
   /** Keyed by instance. */
-  private readonly bursts = new Map<string, BurstGate>();
+  private readonly burstGates = new Map<string, BurstGate>();
   private cancelRecheck: (() => void) | null = null;
-  private drainScheduled = false;
+  private isDrainScheduled = false;
   private isStopped = false;
 
   constructor(deps: SlotQueueDeps, starter: DeliveryStarter) {
@@ -56,7 +56,7 @@ export class SlotQueue implements FreeSlots {
 
   /** Whether no delivery waits or is in flight, and none is about to start. */
   get isIdle(): boolean {
-    return this.ready.size === 0 && !this.drainScheduled;
+    return this.ready.size === 0 && !this.isDrainScheduled;
   }
   free(origin: string): number {
     return this.ready.free(origin);
@@ -85,13 +85,14 @@ export class SlotQueue implements FreeSlots {
   /** Called when a run of the instance was created. */
   runCreated(instanceId: string): void {
     const now = this.deps.clock.now();
-    let burst = this.bursts.get(instanceId);
-    if (!burst) {
-      if (this.bursts.size >= MAX_BURSTS) for (const [id, gate] of this.bursts) if (!gate.isBurst(now)) this.bursts.delete(id);
-      burst = new BurstGate();
-      this.bursts.set(instanceId, burst);
+    let burstGate = this.burstGates.get(instanceId);
+    if (!burstGate) {
+      if (this.burstGates.size >= MAX_BURSTS)
+        for (const [id, gate] of this.burstGates) if (!gate.isBurst(now)) this.burstGates.delete(id);
+      burstGate = new BurstGate();
+      this.burstGates.set(instanceId, burstGate);
     }
-    burst.runCreated(now);
+    burstGate.runCreated(now);
   }
 
   /** Queues a delivery. Returns false if it is already queued or in flight. */
@@ -101,7 +102,7 @@ export class SlotQueue implements FreeSlots {
     return isAdded;
   }
 
-  /** Frees the slot of a delivery. Call `drainSoon` once the gates know that it is done, too. */
+  /** Frees the slot of a delivery. Call `drainSoon` after the gates have been notified, too. */
   done(ref: DeliveryRef): void {
     this.ready.done(ref);
   }
@@ -118,10 +119,10 @@ export class SlotQueue implements FreeSlots {
   }
 
   drainSoon(): void {
-    if (this.drainScheduled || this.isStopped) return;
-    this.drainScheduled = true;
+    if (this.isDrainScheduled || this.isStopped) return;
+    this.isDrainScheduled = true;
     queueMicrotask(() => {
-      this.drainScheduled = false;
+      this.isDrainScheduled = false;
       this.drain();
     });
   }
@@ -132,12 +133,12 @@ export class SlotQueue implements FreeSlots {
     const now = clock.now();
     let isHeldBack = false;
     const freshAllowed = (instanceId: string): number => {
-      const burst = this.bursts.get(instanceId);
-      if (!burst) return Number.POSITIVE_INFINITY;
+      const burstGate = this.burstGates.get(instanceId);
+      if (!burstGate) return Number.POSITIVE_INFINITY;
       const freshQueue = this.ready.freshOf(instanceId);
-      const allowed = burst.takeStarts(now, freshQueue);
-      isHeldBack ||= freshQueue.count > allowed;
-      return allowed;
+      const allowedStarts = burstGate.takeStarts(now, freshQueue);
+      isHeldBack ||= freshQueue.count > allowedStarts;
+      return allowedStarts;
     };
     this.ready.drain(freshAllowed, (delivery) => this.starter.startDelivery(delivery));
     if (!isHeldBack || this.cancelRecheck) return;

@@ -23,17 +23,17 @@ type HostShare = Pick<FairShare, 'free' | 'isUnused' | 'countFor' | 'allows' | '
 /** The slots of a pool of workers, which belongs to one instance. */
 class PoolSlots implements HostShare {
   private readonly capacity: () => number;
-  private taken = 0;
+  private takenCount = 0;
 
   constructor(capacity: () => number) {
     this.capacity = capacity;
   }
 
   get free(): number {
-    return this.capacity() - this.taken;
+    return this.capacity() - this.takenCount;
   }
   get isUnused(): boolean {
-    return this.taken === 0;
+    return this.takenCount === 0;
   }
   countFor(): number {
     return Number.POSITIVE_INFINITY;
@@ -42,10 +42,10 @@ class PoolSlots implements HostShare {
     return this.free > 0;
   }
   take(): void {
-    this.taken++;
+    this.takenCount++;
   }
   give(): void {
-    this.taken--;
+    this.takenCount--;
   }
 }
 
@@ -81,7 +81,7 @@ export class SlotShares {
     return Math.max(0, Math.min(this.longSlots.free, this.longSlots.countFor(instanceId)));
   }
 
-  /** Returns how many more slots the share of the instance allows; infinite if it shares with no other. */
+  /** Returns how many more slots the share of the instance allows; infinite if no other instance shares them. */
   countFor(instanceId: string): number {
     return this.allSlots.countFor(instanceId);
   }
