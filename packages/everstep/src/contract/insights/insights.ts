@@ -22,7 +22,7 @@ const COUNTS = {
 };
 const DURATIONS = {
   p50Ms: duration(
-    'Median duration of the runs that succeeded or failed, in milliseconds, from creation to end. Differs from the exact value by at most a fifth. Null if there are none.',
+    'Median duration of the runs that succeeded or failed, in milliseconds, from creation to end. Interpolated within a bucket whose end is 1.41 times its start. Null if there are none.',
   ),
   p95Ms: duration('Duration in milliseconds that 95% of these runs do not exceed.'),
 };
