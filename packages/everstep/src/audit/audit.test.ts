@@ -43,7 +43,7 @@ class StillClock implements Clock {
 describe('the entry of a request', () => {
   const unit = { guards: [], writes: [{ kind: 'delete-queue', instanceId: 'qi', name: 'q' }] } as const;
   const confirmation = { guards: [], writes: [] };
-  const audited = (withChange = true) => new AuditedRequest({ entry, request, withChange });
+  const audited = (isWrittenWithChange = true) => new AuditedRequest({ entry, request, isWrittenWithChange });
   const kinds = ({ unit: { writes } }: ReturnType<typeof addRequestEntry>) => writes.map(({ kind }) => kind);
 
   test('is in the first unit that writes something, and in no other', async () => {

@@ -7,27 +7,27 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { AuditNote, AuditRequest, CommitUnit, StoreWrite } from '../engine/writes.js';
 
 /** Data of an audited request that is available before its operation runs. */
-export interface AuditedFacts {
+export interface AuditedRequestOptions {
   /** Entry of the request; null if the operation has no entry or writes its own entries, which are marked with the request. */
   readonly entry: AuditNote | null;
   readonly request: AuditRequest;
   /** Whether a unit of writes may include the entry. False for bulk actions, whose counts are known only at the end. */
-  readonly withChange: boolean;
+  readonly isWrittenWithChange: boolean;
 }
 
 export class AuditedRequest {
-  private readonly facts: AuditedFacts;
+  private readonly facts: AuditedRequestOptions;
   /** State of the entry. */
   private entryState: 'open' | 'taken' | 'recorded' | 'closed' = 'open';
 
-  constructor(facts: AuditedFacts) {
+  constructor(facts: AuditedRequestOptions) {
     this.facts = facts;
   }
 
   /** Returns the entry if no unit includes it yet. The entry must then be written with this unit. */
   take(unit: CommitUnit): AuditNote | null {
-    const { entry, withChange } = this.facts;
-    if (!entry || !withChange || this.entryState !== 'open' || unit.writes.length === 0) return null;
+    const { entry, isWrittenWithChange } = this.facts;
+    if (!entry || !isWrittenWithChange || this.entryState !== 'open' || unit.writes.length === 0) return null;
     this.entryState = 'taken';
     return entry.subject === '' ? { ...entry, subject: subjectOf(unit.writes) } : entry;
   }

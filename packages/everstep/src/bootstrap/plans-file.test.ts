@@ -28,8 +28,8 @@ test('plans in the file are added to the built-in plans', async (t) => {
 
 test('the plan of new instances can be set; an unknown plan fails the start', async (t) => {
   const file = await fileWith(t, '{"plans": [{"name": "free", "maxSchedules": 10}]}');
-  assert.equal((await readPlans(file, 'free')).ofNewInstances.name, 'free');
-  assert.equal((await readPlans(null, 'default')).ofNewInstances.maxParallelism, null);
+  assert.equal((await readPlans(file, 'free')).planForNewInstances.name, 'free');
+  assert.equal((await readPlans(null, 'default')).planForNewInstances.maxParallelism, null);
   await assert.rejects(readPlans(file, 'gold'), (error) => {
     assert.ok(error instanceof StartError);
     assert.match(error.message, /EVERSTEP_NEW_INSTANCE_PLAN must be one of the plans \(default, standard, free\); got "gold"/);

@@ -8,7 +8,7 @@ export interface HostRule {
   readonly kind: 'host';
   /** Host name in lowercase, without a trailing dot. If `subdomains` is true, the part after `*.`. */
   readonly host: string;
-  readonly subdomains: boolean;
+  readonly matchesSubdomains: boolean;
   /** Port of the destination; null for every port. */
   readonly port: number | null;
 }
@@ -60,11 +60,11 @@ function parseRange(text: string, port: number | null): RangeRule | null {
 }
 
 function parseHost(text: string, port: number | null): HostRule | null {
-  const subdomains = text.startsWith('*.');
-  const host = (subdomains ? text.slice(2) : text).toLowerCase().replace(/\.$/, '');
+  const matchesSubdomains = text.startsWith('*.');
+  const host = (matchesSubdomains ? text.slice(2) : text).toLowerCase().replace(/\.$/, '');
   // URL parsers read `127.1` as an address. A name that they change is not a host name.
   const isName = HOST_NAME.test(host) && !host.includes('..') && URL.canParse(`http://${host}/`);
-  return isName && new URL(`http://${host}/`).hostname === host ? { kind: 'host', host, subdomains, port } : null;
+  return isName && new URL(`http://${host}/`).hostname === host ? { kind: 'host', host, matchesSubdomains, port } : null;
 }
 
 /** Parses one entry. Returns null if it is invalid. */

@@ -57,7 +57,7 @@ export const LIMITS = Object.freeze({
   /** Longer journals are not sent to an endpoint for a check. */
   maxCheckedJournalBytes: 16 * MiB,
   /** Maximum number of ancestors and of descendants listed for a run. */
-  relativesMax: 100,
+  maxRelatives: 100,
   maxFlowControlKeyLength: 256,
   maxStepNameLength: 1024,
   maxQueueNameLength: 256,
@@ -202,7 +202,7 @@ export const LIMITS = Object.freeze({
   maxFailedLoginsTotal: 60,
   failedLoginWindowMs: MINUTE_MS,
   /** Maximum number of accounts and addresses with tracked failures; the oldest are dropped first. */
-  rememberedLoginFailures: 10_000,
+  maxTrackedLoginFailures: 10_000,
 
   /** An unused session ends after this time. */
   sessionIdleMs: 12 * HOUR_MS,
@@ -302,7 +302,7 @@ export const LIMITS = Object.freeze({
   /** Maximum number of runs that a request scans if a filter has no index. */
   maxRunsScanned: 500,
   /** Maximum number of invoked runs looked up for the log of a run. */
-  loggedInvocations: 100,
+  maxLoggedInvocations: 100,
   messageEventsPageDefault: 100,
   messageEventsPageMax: 1_000,
   /** Maximum number of messages that a request scans for events in a state. */
@@ -317,7 +317,7 @@ export const LIMITS = Object.freeze({
   maxCompressions: 3,
   partRows: 2_000,
   /** Assumed size of a list row in addition to its texts. */
-  rowBytes: 200,
+  assumedRowBytes: 200,
   /** A longer result of a run is not read with its record. */
   maxInlineBytes: 64 * KiB,
   /** Longer values are redacted completely instead of by field, and are compared as text. */

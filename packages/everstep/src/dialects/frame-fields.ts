@@ -27,12 +27,12 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-export function fields(value: unknown, path: string): Fields {
+export function readFields(value: unknown, path: string): Fields {
   if (!isFields(value)) throw new Problem(`${path} must be an object`, describeValue(value));
   return value;
 }
 
-export function list(value: unknown, path: string): readonly unknown[] {
+export function readList(value: unknown, path: string): readonly unknown[] {
   if (!Array.isArray(value)) throw new Problem(`${path} must be an array`, describeValue(value));
   if (value.length > LIMITS.maxPlannedAtOnce) {
     throw new Problem(`${path} has ${value.length} items, but the limit is ${LIMITS.maxPlannedAtOnce} (maxPlannedAtOnce)`);
@@ -40,7 +40,7 @@ export function list(value: unknown, path: string): readonly unknown[] {
   return value;
 }
 
-export function text(value: unknown, path: string): string {
+export function readText(value: unknown, path: string): string {
   if (typeof value !== 'string') throw new Problem(`${path} must be a string`, describeValue(value));
   return value;
 }
@@ -59,7 +59,7 @@ export function milliseconds(value: unknown, path: string, min: number, max: num
 /** Reads optional JSON text, and validates it, because it is stored and forwarded unchanged. */
 export function jsonText(value: unknown, path: string): string | undefined {
   if (value === undefined) return undefined;
-  const json = text(value, path);
+  const json = readText(value, path);
   const limit = LIMITS.maxStepResultBytes;
   if (json.length > limit || (json.length * 3 > limit && Buffer.byteLength(json) > limit)) {
     throw new Problem(`${path} has ${Buffer.byteLength(json)} bytes, over the limit of ${limit} (maxStepResultBytes)`);
@@ -79,7 +79,7 @@ export function optional<Value>(value: unknown, path: string, read: (value: unkn
 }
 
 /** Reads an id that can be part of a URL path. */
-export function id(value: unknown, path: string, max: number): string {
+export function readId(value: unknown, path: string, max: number): string {
   const idText = boundedText(value, path, max);
   if (fitsInPaths(idText)) return idText;
   throw new Problem(`${path} ${NOT_IN_PATHS}`);
@@ -87,7 +87,7 @@ export function id(value: unknown, path: string, max: number): string {
 
 /** Reads text of 1 to `max` characters that every store can return unchanged. */
 export function boundedText(value: unknown, path: string, max: number): string {
-  const content = text(value, path);
+  const content = readText(value, path);
   if (content.includes('\u0000') || /\p{Surrogate}/u.test(content)) {
     throw new Problem(`${path} must not contain U+0000 or an unpaired surrogate`, describeValue(content));
   }

@@ -43,7 +43,7 @@ before(async () => {
   const settings = Object.fromEntries(start.slice(0, -2).map((each) => each.split('=') as [string, string]));
   // The server starts without NODE_OPTIONS, so that it loads its packages as npm installs them.
   service = new SpawnedCli(['dev'], { cwd: directory, env: { ...settings, EVERSTEP_PORT: '0', NODE_OPTIONS: '' } });
-  await service.printed(/is listening on/);
+  await service.untilPrinted(/is listening on/);
   written = await readEnvFile(join(directory, settings.EVERSTEP_ENV_FILE ?? ''));
   client = new Client({ baseUrl: written.EVERSTEP_URL ?? '', token: written.EVERSTEP_TOKEN ?? '' });
 
@@ -130,7 +130,7 @@ test('the failed run in the README is in the dead letter queue and is resumed', 
 });
 
 test('the commands to try after a start without the example work', { skip: !hasCurl }, async () => {
-  await service.printed(/Press Ctrl-C to stop/);
+  await service.untilPrinted(/Press Ctrl-C to stop/);
   const steps = readFileSync(allStepsFile(join(directory, '.everstep')), 'utf8');
   const [logs = '', api = '', ...others] = steps.split('\n').filter((line) => line.startsWith('  curl '));
   assert.deepEqual(others, []);

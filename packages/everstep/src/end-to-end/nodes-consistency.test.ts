@@ -8,7 +8,7 @@ import { type Client, serve, type WorkflowContext } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
 import { Client as MessageClient } from '@upstash/qstash';
 import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
-import { type Endpoint, each, listen, Nodes, until } from './nodes.fixture.js';
+import { type Endpoint, forEachIndex, listen, Nodes, waitUntil } from './nodes.fixture.js';
 
 const COUNT = 3;
 const NAPS = Number(process.env.NODES_TEST_NAPS ?? 40);
@@ -56,7 +56,7 @@ suite('nodes together', {
 
   async function results<Result>(runIds: readonly string[]): Promise<readonly Result[]> {
     const all: Result[] = [];
-    await each(runIds.length, 24, async (n) => {
+    await forEachIndex(runIds.length, 24, async (n) => {
       const runId = runIds[n] ?? '';
       const ended = await nodes.anywhere((one) => one.runs.result<Result>(runId, { timeout: '30s' }));
       assert.equal(ended.workflowState, 'RUN_SUCCESS', `${runId}: ${JSON.stringify(ended)}`);
@@ -74,7 +74,7 @@ suite('nodes together', {
       release = resolve;
     });
     const url = await workflow(async (ctx) => ctx.run('once', () => released));
-    await each(8, 4, async (n) => {
+    await forEachIndex(8, 4, async (n) => {
       const same = await Promise.all([0, 1, 2, 3, 4, 5].map((at) => client(at).trigger(url, { runId: `same-${n}` })));
       assert.equal(new Set(same.map(({ workflowCreatedAt }) => workflowCreatedAt)).size, 1);
       const alike = await Promise.all([0, 1, 2, 3, 4, 5].map((at) => client(at).trigger(url, { deduplicationId: `alike-${n}` })));
@@ -101,7 +101,7 @@ suite('nodes together', {
       });
     });
     const runIds = named('nap', NAPS);
-    await each(runIds.length, 8, async (n) => {
+    await forEachIndex(runIds.length, 8, async (n) => {
       await client(n).trigger(url, { runId: runIds[n] ?? '' });
     });
     await results(runIds);
@@ -128,7 +128,7 @@ suite('nodes together', {
       return naps;
     });
     const runIds = named('again', 40);
-    await each(runIds.length, 8, async (n) => {
+    await forEachIndex(runIds.length, 8, async (n) => {
       await client(n).trigger(url, { runId: runIds[n] ?? '' });
     });
     assert.deepEqual(new Set(await results<number>(runIds)), new Set([naps]));
@@ -144,14 +144,14 @@ suite('nodes together', {
       return came;
     });
     const runIds = named('turn', 12);
-    await each(runIds.length, 6, async (n) => {
+    await forEachIndex(runIds.length, 6, async (n) => {
       const runId = runIds[n] ?? '';
       await client(n).trigger(url, { runId });
       for (let wait = 0; wait < 6; wait++) {
         // The notification goes through a node other than the last one.
         const notify = () => client(n + wait).notify({ eventId: `turn-${runId}-${wait}`, eventData: wait });
         let notified: readonly unknown[] = [];
-        await until(`${runId} waits`, async () => {
+        await waitUntil(`${runId} waits`, async () => {
           notified = await notify();
           return notified.length > 0;
         });
@@ -168,7 +168,7 @@ suite('nodes together', {
     });
     const runIds = named('race', WAITS);
     const notifiedRuns = new Set<string>();
-    await each(runIds.length, 64, async (n) => {
+    await forEachIndex(runIds.length, 64, async (n) => {
       const runId = runIds[n] ?? '';
       await client(n).trigger(url, { runId });
       // The event is sent through every node, repeatedly, around the time of the timeout.
@@ -195,11 +195,11 @@ suite('nodes together', {
       }),
     );
     const runIds = named('letter', 60);
-    await each(runIds.length, 12, async (n) => {
+    await forEachIndex(runIds.length, 12, async (n) => {
       await client(n).trigger(url, { runId: runIds[n] ?? '', retries: 0 });
     });
     const filter = { workflowUrl: url };
-    await until('all runs have failed', async () => {
+    await waitUntil('all runs have failed', async () => {
       let failed = 0;
       for await (const _ of client(0).dlq.entries(filter)) failed++;
       return failed === runIds.length;
@@ -226,9 +226,9 @@ suite('nodes together', {
       response.on('close', () => closed++);
     });
     await Promise.all([0, 1, 2].map((at) => client(at).trigger(url, { runId: `canceled-${at}` })));
-    await until('all deliveries are in flight', () => asked === 3);
+    await waitUntil('all deliveries are in flight', () => asked === 3);
     await Promise.all([0, 1, 2].map((at) => client(at + 1).runs.cancel(`canceled-${at}`)));
-    await until('all deliveries are given up', () => closed === 3, 2_000);
+    await waitUntil('all deliveries are given up', () => closed === 3, 2_000);
   });
 
   test('a client waiting for a result at one node gets it when the run ends on another', async () => {
@@ -246,7 +246,7 @@ suite('nodes together', {
     );
     await client(0).trigger(url, { runId: 'awaited' });
     const results = Promise.all([0, 1, 2].map((at) => client(at).runs.result<string>('awaited', { timeout: '20s' })));
-    await until('the step is in flight', () => isHeld);
+    await waitUntil('the step is in flight', () => isHeld);
     // These requests are made after the first ones have been read: each node takes a request in the order of its connections.
     await Promise.all([0, 1, 2].map((at) => client(at).runs.get('awaited')));
     const releasedAt = performance.now();
@@ -263,8 +263,8 @@ suite('nodes together', {
     await client(0).trigger(url, { runId: 'unpaused', flowControl });
     await results(['unpaused']);
     await client(1).flowControl.pause('paused-key');
-    await each(9, 9, async (n) => void (await client(n).trigger(url, { runId: `keyed-${n}`, flowControl })));
-    await until(
+    await forEachIndex(9, 9, async (n) => void (await client(n).trigger(url, { runId: `keyed-${n}`, flowControl })));
+    await waitUntil(
       'all deliveries wait for the key',
       async () => (await client(2).flowControl.get('paused-key')).waitListSize === 9,
     );
@@ -273,7 +273,7 @@ suite('nodes together', {
     await results(named('keyed', 9));
     // The pinned parallelism applies to the deliveries of all nodes together.
     await client(0).flowControl.pin('paused-key', { parallelism: 1 });
-    await until('all nodes have received the change', async () => {
+    await waitUntil('all nodes have received the change', async () => {
       const known = await Promise.all([0, 1, 2].map((at) => client(at).flowControl.get('paused-key')));
       return known.every(({ isPinnedParallelism }) => isPinnedParallelism);
     });
@@ -282,13 +282,13 @@ suite('nodes together', {
     await Promise.all([0, 1, 2].map((at) => client(at).trigger(held, { runId: `before-${at}` })));
     await results(named('before', 3));
     await client(1).destinations.hold({ origin: new URL(held).origin });
-    await until('all nodes have received the change', async () => {
+    await waitUntil('all nodes have received the change', async () => {
       const lists = await Promise.all([0, 1, 2].map((at) => client(at).destinations.list()));
       return lists.every((list) => JSON.stringify(list).includes(new URL(held).origin));
     });
     const before = calls;
-    await each(9, 9, async (n) => void (await client(n).trigger(held, { runId: `held-${n}` })));
-    await until('all deliveries wait for the destination', async () => {
+    await forEachIndex(9, 9, async (n) => void (await client(n).trigger(held, { runId: `held-${n}` })));
+    await waitUntil('all deliveries wait for the destination', async () => {
       const runs = await Promise.all(named('held', 9).map((runId, n) => client(n).runs.explain(runId)));
       return runs.every(({ tasks }) => tasks.some(({ reasons }) => reasons.some(({ kind }) => kind === 'destination-held')));
     });
@@ -312,7 +312,7 @@ suite('nodes together', {
     );
     const sent = Array.from({ length: 60 }, (_, n) => String(n));
     for (const [n, body] of sent.entries()) await clients[n % COUNT]?.queue({ queueName: 'in-order' }).enqueue({ url, body });
-    await until('all messages have arrived', () => bodies.length === sent.length);
+    await waitUntil('all messages have arrived', () => bodies.length === sent.length);
     assert.deepEqual(bodies, sent);
   });
 
@@ -355,20 +355,20 @@ suite('nodes together', {
     const [parallelism, rate, period, lateness] = [4, 10, 3_000, 1_000];
     const [wides, rates] = [named('wide', 150), named('rated', 40)];
     const triggers = Promise.all([
-      each(wides.length, 3, async (n) => {
+      forEachIndex(wides.length, 3, async (n) => {
         const options = { runId: wides[n] ?? '', deduplicationId: wides[n] ?? '', flowControl: { key: 'wide', parallelism } };
         await nodes.anywhere((one) => one.trigger(wide, options));
       }),
-      each(rates.length, 2, async (n) => {
+      forEachIndex(rates.length, 2, async (n) => {
         const flowControl = { key: 'rated', rate, period: `${period / 1_000}s` };
         const options = { runId: rates[n] ?? '', deduplicationId: rates[n] ?? '', flowControl };
         await nodes.anywhere((one) => one.trigger(rated, options));
       }),
     ]);
-    await until('work is in progress', () => starts.length >= rate && delivered >= 4 * parallelism);
+    await waitUntil('work is in progress', () => starts.length >= rate && delivered >= 4 * parallelism);
     await nodes.node(0).end('SIGKILL');
     const deliveredBefore = delivered;
-    await until('other nodes continue the work', () => delivered >= deliveredBefore + 4 * parallelism);
+    await waitUntil('other nodes continue the work', () => delivered >= deliveredBefore + 4 * parallelism);
     await nodes.node(1).end('SIGTERM');
     await triggers;
     await results([...wides, ...rates]);

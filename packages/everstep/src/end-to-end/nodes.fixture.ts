@@ -39,7 +39,7 @@ export interface NodeOptions {
   /** Additional environment of one node, by its index. */
   readonly own?: (index: number) => Settings;
   /** Number of attempts of `anywhere` before it rejects. Default: 200. */
-  readonly mostTries?: number;
+  readonly maxTries?: number;
 }
 
 /** A node. It keeps its port when it is started again. */
@@ -86,7 +86,7 @@ export class NodeProcess {
   async ready(): Promise<void> {
     const deadline = performance.now() + START_TIMEOUT_MS;
     while ((await this.healthStatus('/ready')) !== 200) {
-      if (this.ended) throw new Error(`the node ended:\n${this.output}`);
+      if (this.isEnded) throw new Error(`the node ended:\n${this.output}`);
       if (performance.now() > deadline) throw new Error(`the node is not up after ${START_TIMEOUT_MS} ms:\n${this.output}`);
       await pause(20);
     }
@@ -109,7 +109,7 @@ export class NodeProcess {
     );
   }
 
-  get ended(): boolean {
+  get isEnded(): boolean {
     const { child } = this;
     return child === null || child.exitCode !== null || child.signalCode !== null;
   }
@@ -121,7 +121,7 @@ export class NodeProcess {
   /** Ends the process with a signal and resolves when it has exited. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const { child } = this;
-    if (child === null || this.ended) return;
+    if (child === null || this.isEnded) return;
     const exit = once(child, 'exit');
     // A paused process handles no other signal.
     if (signal === 'SIGKILL') child.kill('SIGCONT');
@@ -138,10 +138,10 @@ export class Nodes {
   private keys: Keys | null = null;
   private nextIndex = 0;
 
-  private constructor(directory: string, { url, mostTries = MAX_TRIES }: NodeOptions, all: readonly NodeProcess[]) {
+  private constructor(directory: string, { url, maxTries = MAX_TRIES }: NodeOptions, all: readonly NodeProcess[]) {
     this.directory = directory;
     this.url = url;
-    this.mostTries = mostTries;
+    this.mostTries = maxTries;
     this.all = all;
   }
 
@@ -254,7 +254,7 @@ export async function listen(handler: Parameters<typeof createServer>[1]): Promi
 }
 
 /** Calls `work` for each number below `count`, with a limited number of calls at a time. */
-export async function each(count: number, concurrency: number, work: (index: number) => Promise<void>): Promise<void> {
+export async function forEachIndex(count: number, concurrency: number, work: (index: number) => Promise<void>): Promise<void> {
   let nextIndex = 0;
   const worker = async () => {
     while (nextIndex < count) await work(nextIndex++);
@@ -265,7 +265,7 @@ export async function each(count: number, concurrency: number, work: (index: num
 const DEFAULT_TIMEOUT_MS = 60_000;
 
 /** Resolves when `isReached` returns true. Rejects with the description after the timeout. */
-export async function until(
+export async function waitUntil(
   what: string,
   isReached: () => boolean | Promise<boolean>,
   timeoutMs = DEFAULT_TIMEOUT_MS,

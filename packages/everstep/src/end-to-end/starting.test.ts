@@ -14,7 +14,7 @@ import { startServer } from '../main.js';
 import { DatabaseProxy } from '../stores/postgres/testing/database-proxy.js';
 import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
 import { freePort } from '../stores/postgres/testing/server-process.js';
-import { until } from './nodes.fixture.js';
+import { waitUntil } from './nodes.fixture.js';
 
 const schemas = await openTestSchemas();
 
@@ -151,7 +151,7 @@ describe('on PostgreSQL', { skip: typeof schemas === 'string' ? schemas : false 
   test('a node whose database does not respond at startup waits for it, and reports it', async (t) => {
     const { proxy, asked, config } = await behindProxy(t);
     const { log, lines } = keptLog();
-    proxy.refusing = true;
+    proxy.isRefusing = true;
     const canceled = new AbortController();
     const starting = startServer(config, { log, signal: canceled.signal });
     t.after(async () => {
@@ -162,8 +162,8 @@ describe('on PostgreSQL', { skip: typeof schemas === 'string' ? schemas : false 
       );
     });
     const unavailable = { status: 503, error: 'the database cannot be reached', reason: 'store-unavailable' };
-    await until('the node waits', () => lines.some((line) => line.includes('store unavailable during startup, retrying')));
-    await until('the node responds', () =>
+    await waitUntil('the node waits', () => lines.some((line) => line.includes('store unavailable during startup, retrying')));
+    await waitUntil('the node responds', () =>
       asked('/ready').then(
         () => true,
         () => false,
@@ -174,9 +174,9 @@ describe('on PostgreSQL', { skip: typeof schemas === 'string' ? schemas : false 
     assert.deepEqual(await asked('/v2/workflows/logs'), { ...unavailable, reason: undefined });
     // Then the database responds, except when the node joins the others.
     proxy.cutAt = 'INSERT INTO node ';
-    proxy.refusing = false;
-    await until('it listens', async () => (await asked('/openapi.json').catch(() => null))?.status === 200);
-    await until('the node cannot join', async () => (await asked('/ready')).reason === 'store-unavailable');
+    proxy.isRefusing = false;
+    await waitUntil('it listens', async () => (await asked('/openapi.json').catch(() => null))?.status === 200);
+    await waitUntil('the node cannot join', async () => (await asked('/ready')).reason === 'store-unavailable');
     proxy.cutAt = null;
     await starting;
     assert.equal((await asked('/ready')).status, 200);
@@ -184,10 +184,10 @@ describe('on PostgreSQL', { skip: typeof schemas === 'string' ? schemas : false 
 
   test('a start that waits for its database can be canceled', async (t) => {
     const { proxy, asked, config } = await behindProxy(t);
-    proxy.refusing = true;
+    proxy.isRefusing = true;
     const canceled = new AbortController();
     const starting = startServer(config, { log: keptLog().log, signal: canceled.signal });
-    await until('the node waits', async () => (await asked('/ready').catch(() => null))?.status === 503);
+    await waitUntil('the node waits', async () => (await asked('/ready').catch(() => null))?.status === 503);
     canceled.abort();
     await assert.rejects(starting, StartError);
     await assert.rejects(asked('/ready'));

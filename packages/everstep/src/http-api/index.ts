@@ -132,9 +132,9 @@ export interface HttpApiDependencies {
   /** Addresses and CIDR ranges of proxies whose X-Forwarded-For is trusted. If absent, no proxy is trusted. */
   readonly trustedProxies?: readonly string[];
   /** Whether tokens in the query of a URL are accepted. Default: true. */
-  readonly queryTokens?: boolean;
+  readonly acceptsQueryTokens?: boolean;
   /** Whether each request is logged at `info` with its caller. Default: false. */
-  readonly accessLog?: boolean;
+  readonly isAccessLogEnabled?: boolean;
   /** Whether the public URL is https. Default: false. */
   readonly isPublicHttps?: boolean;
   /** The connected workers. If absent, no worker can connect. */
@@ -178,9 +178,9 @@ const HELD_CONNECTIONS_SHARE = 3 / 4;
 interface ServedOperations {
   readonly operations: readonly Operation[];
   /** Operations among these that exist only for requests with a session. */
-  readonly forSessions: readonly Operation[];
+  readonly sessionOnlyOperations: readonly Operation[];
   /** Whether users can log in with their API key. Requires the management API. */
-  readonly takesLogins: boolean;
+  readonly acceptsLogins: boolean;
 }
 
 function operationsServedBy({ serves = 'both', dialectOperations, dashboard }: HttpApiDependencies): ServedOperations {
@@ -192,13 +192,13 @@ function operationsServedBy({ serves = 'both', dialectOperations, dashboard }: H
     case 'both': {
       const reference = referenceOperations([...runtimeReferences, MANAGEMENT_REFERENCE]);
       const operations = [...runtimeOperations, ...managementOperations, ...pageOperations, ...reference];
-      return { operations, forSessions: [], takesLogins: true };
+      return { operations, sessionOnlyOperations: [], acceptsLogins: true };
     }
     case 'runtime':
       return {
         operations: [...runtimeOperations, ...referenceOperations(runtimeReferences)],
-        forSessions: [],
-        takesLogins: false,
+        sessionOnlyOperations: [],
+        acceptsLogins: false,
       };
     case 'management': {
       const healthChecks = [getHealth, getReadiness];
@@ -207,8 +207,8 @@ function operationsServedBy({ serves = 'both', dialectOperations, dashboard }: H
       const reference = referenceOperations([MANAGEMENT_REFERENCE]);
       return {
         operations: [...managementOperations, ...healthChecks, ...forSessions, ...pageOperations, ...reference],
-        forSessions,
-        takesLogins: true,
+        sessionOnlyOperations: forSessions,
+        acceptsLogins: true,
       };
     }
   }
@@ -317,7 +317,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     context,
     auditRecorder: new AuditRecorder(dependencies.audit),
     onRoute: (route) => routes.push(route),
-    reads: dependencies.reads ?? new ReadBudget(),
+    readBudget: dependencies.reads ?? new ReadBudget(),
     refusalDelays: dependencies.refusalDelays,
     defaultRegion,
     workers: createAcceptor(dependencies, { maxHeldConnections, sharedCapacity }),
@@ -325,8 +325,8 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     isPublicHttps: dependencies.isPublicHttps ?? false,
     tls: dependencies.tls ?? null,
     observer: dependencies.observer ?? NO_OBSERVER,
-    queryTokens: dependencies.queryTokens ?? true,
-    accessLog: dependencies.accessLog ?? false,
+    acceptsQueryTokens: dependencies.acceptsQueryTokens ?? true,
+    isAccessLogEnabled: dependencies.isAccessLogEnabled ?? false,
     ...(dependencies.connectionLimits ? { connectionLimits: dependencies.connectionLimits } : {}),
     ...(dependencies.bodies ? { bodies: dependencies.bodies } : {}),
     ...operationsServedBy(dependencies),

@@ -132,7 +132,7 @@ async function assertAudited({ operationId, audit }: Operation, request: SentReq
 
 /** Repeated reads of secrets within a minute are one entry, and changes of documents are recorded only for sessions. */
 const UNRECORDED: readonly string[] = ALL.flatMap(({ operationId, audit }) =>
-  audit?.kind === 'secret-read' || (audit?.kind === 'change' && audit.onlyUsers) ? [operationId] : [],
+  audit?.kind === 'secret-read' || (audit?.kind === 'change' && audit.isOnlyForUsers) ? [operationId] : [],
 );
 
 async function walk(operation: Operation, row: Row, path: string): Promise<void> {

@@ -219,7 +219,7 @@ export interface SessionOperation<Responses> extends OperationDescription {
 export interface IndexOperation<Path, Body, Responses> extends OperationDescription {
   readonly access: 'index';
   /** Required access. It does not follow from the method, because most of these operations are POST requests. */
-  readonly needs: SearchAccess;
+  readonly requiredAccess: SearchAccess;
   readonly pathParameters: Path;
   readonly body?: Body;
   readonly responses: Responses;

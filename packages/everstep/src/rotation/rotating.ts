@@ -26,8 +26,8 @@ export async function rotateSecrets(options: RotationOptions): Promise<RotateRes
   const replaced: string[] = [];
   for (const { name, maxKeys } of Object.values(KEY_RINGS)) {
     for (let from = await accounts.findSecret({ name }); from !== null; from = await accounts.findSecret({ name })) {
-      const end = endTokens && name === KEY_RINGS.tokens.name;
-      const to = JSON.stringify(rotateRing(parseRing(from), { now, maxKeys, end }));
+      const dropsEarlierKeys = endTokens && name === KEY_RINGS.tokens.name;
+      const to = JSON.stringify(rotateRing(parseRing(from), { now, maxKeys, dropsEarlierKeys }));
       if (!(await accounts.replaceSecret({ name, from, to }))) continue;
       replaced.push(name);
       break;

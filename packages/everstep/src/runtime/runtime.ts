@@ -71,7 +71,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     alertRounds.runSoon();
   });
   driver.onDeadLetter = () => alertRounds.runSoon();
-  driver.ends.onEnd = () => repairs.runEnded();
+  driver.ends.onEnd = () => repairs.onRunEnded();
   const { removal, retention, groups } = upkeep;
   const backgroundWork = [schedules, retention, removal, groups, repairs, alertRounds];
   return {

@@ -14,7 +14,7 @@ export const KEY_RINGS = Object.freeze({
   /** Seals sign-ins in progress at the identity provider. */
   signIns: { name: 'sign-in-state-key', maxKeys: 2 },
   /** Hashes the networks from which users log in. */
-  places: { name: 'login-places', maxKeys: 1 },
+  loginNetworks: { name: 'login-places', maxKeys: 1 },
 } as const);
 export type KeyRingName = (typeof KEY_RINGS)[keyof typeof KEY_RINGS]['name'];
 
@@ -54,11 +54,11 @@ export const currentKey = (ring: Ring): string => keyAt(ring, Number.POSITIVE_IN
 /** Returns the ring with a new key. If `end` is true, the earlier keys are dropped, so that their values become invalid. */
 export function rotateRing(
   ring: Ring,
-  rotation: { readonly now: number; readonly maxKeys: number; readonly end: boolean },
+  rotation: { readonly now: number; readonly maxKeys: number; readonly dropsEarlierKeys: boolean },
 ): Ring {
-  const { now, maxKeys, end } = rotation;
+  const { now, maxKeys, dropsEarlierKeys } = rotation;
   const newRingKey: RingKey = { key: newKey(), until: null };
-  if (end || maxKeys === 1) return [newRingKey];
+  if (dropsEarlierKeys || maxKeys === 1) return [newRingKey];
   const latestEnd = Math.max(now, ...ring.map(({ until }) => until ?? 0));
   const previousKeys = ring.map(({ key, until }) => ({ key, until: until ?? latestEnd + OVERLAP_MS }));
   return [...previousKeys, newRingKey].slice(-maxKeys);

@@ -78,7 +78,7 @@ test('a user signs in with an OpenID Connect provider and is identified by its c
     store: { secret: async ({ value }) => value },
     accounts: {
       loginWaitMs: () => 0,
-      signInFailed: () => {},
+      countFailedSignIn: () => {},
       async signIn({ identity }) {
         signedIn.push(identity);
         return { kind: 'refused', reason: 'sso-unknown-user' };

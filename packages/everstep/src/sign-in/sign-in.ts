@@ -35,7 +35,7 @@ export interface SignInOptions {
   /** Null if users can only use API keys. */
   readonly settings: SignInSettings | null;
   readonly store: Pick<AccountStore, 'secret'>;
-  readonly accounts: Pick<AccountService, 'signIn' | 'signInFailed' | 'loginWaitMs'>;
+  readonly accounts: Pick<AccountService, 'signIn' | 'countFailedSignIn' | 'loginWaitMs'>;
   /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
   /** A monotonic clock in ms. */
@@ -114,7 +114,7 @@ export async function createSignIn(options: SignInOptions): Promise<SignIn | nul
         return result.kind === 'in' ? { ...result, returnTo } : fail(result.reason);
       } catch (error) {
         if (error instanceof ProviderUnavailableError) return fail('sso-unavailable', error.cause);
-        accounts.signInFailed({ address });
+        accounts.countFailedSignIn({ address });
         return fail(isRefusal(query) ? 'sso-refused' : 'sso-invalid', error);
       }
     },

@@ -9,7 +9,7 @@ import { StoreRefusesWritesError, StoreUnavailableError } from '../ports/stores/
 /** Probabilities of faults per commit. */
 export interface StoreFaults {
   /** Probability that a commit is rejected and has no effect. */
-  readonly refuse: number;
+  readonly rejectChance: number;
   /** Probability that a commit succeeds but its response is lost. */
   readonly loseReply: number;
   /** Probability of a long delay before or after a commit, as in a stalled process. */
@@ -35,7 +35,7 @@ export class StoreOutages {
   }
 
   /** Whether the store currently rejects writes. An outage starts with a rejected write, so the server knows about it. */
-  get isNoticed(): boolean {
+  get isRejectingWrites(): boolean {
     return this.clock.now() < this.outageEndsAt;
   }
 
@@ -43,11 +43,11 @@ export class StoreOutages {
   checkWrite(canStart: boolean): void {
     const { outage } = this.faults;
     if (!outage) return;
-    if (canStart && !this.isNoticed && this.random.chance(outage.chance)) {
+    if (canStart && !this.isRejectingWrites && this.random.chance(outage.chance)) {
       this.onOutage();
       this.outageEndsAt = this.clock.now() + this.random.below(outage.longestMs);
     }
-    if (this.isNoticed) throw new StoreRefusesWritesError('simulated');
+    if (this.isRejectingWrites) throw new StoreRefusesWritesError('simulated');
   }
 }
 
@@ -69,7 +69,7 @@ export function faultyStore(
     if (stall > 0 && random.chance(stall)) await waitOutStall();
     if (isDead()) return never;
     outages?.checkWrite(true);
-    if (random.chance(faults.refuse)) throw new Error('simulated: the disk is full');
+    if (random.chance(faults.rejectChance)) throw new Error('simulated: the disk is full');
     const results = await store.commit(units);
     if (stall > 0 && random.chance(stall)) await waitOutStall();
     if (isDead()) return never;

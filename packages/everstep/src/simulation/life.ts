@@ -51,7 +51,7 @@ export function startLife(options: LifeOptions): Life {
   const transport = listener
     ? new WorkerStepCaller({ pools: listener.pools, otherTransports: httpTransports, now: () => clock.now() })
     : caller;
-  const watchedTransport = deliveries.watch(transport, () => !wasKilled && outages.isNoticed);
+  const watchedTransport = deliveries.watch(transport, () => !wasKilled && outages.isRejectingWrites);
   const runtime = createRuntime({
     store: faultyStore(node?.viewOf(store) ?? store, random, faults, isDead, { waitOutStall, outages }),
     clock: ownClock,

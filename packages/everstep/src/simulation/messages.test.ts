@@ -14,7 +14,7 @@ import { createRuntime, type Runtime } from '../runtime/runtime.js';
 import { wholeHistory } from '../stores/conformance/samples.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { faultyStore } from './faulty-store.js';
-import { violated } from './simulate.js';
+import { violationsIn } from './simulate.js';
 
 const INSTANCE = 'qi_simulated';
 const MESSAGES = 8;
@@ -26,7 +26,7 @@ const SETTINGS: RunSettings = {
   flowControl: null,
   failureCallback: null,
 };
-const FAULTS = { store: { refuse: 0.05, loseReply: 0.05 }, lose: 0.15, refuseMessage: 0.2, crash: 0.02 };
+const FAULTS = { store: { rejectChance: 0.05, loseReply: 0.05 }, lose: 0.15, refuseMessage: 0.2, crash: 0.02 };
 
 const noSteps: StepCaller = {
   call: () => {
@@ -71,7 +71,7 @@ class Harness {
         return this.deliver(message, () => life.dead);
       },
     };
-    const store = faultyStore(this.store, random, this.faulty ? FAULTS.store : { refuse: 0, loseReply: 0 }, () => life.dead);
+    const store = faultyStore(this.store, random, this.faulty ? FAULTS.store : { rejectChance: 0, loseReply: 0 }, () => life.dead);
     const runtime = createRuntime({
       store,
       clock,
@@ -199,7 +199,7 @@ test('all messages of a queue are delivered in order, and each response is repor
       for (let n = 0; n < MESSAGES; n++) await harness.publish(n);
       await harness.heal();
       await harness.check();
-      assert.deepEqual(violated(store), []);
+      assert.deepEqual(violationsIn(store), []);
     } catch (error) {
       throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
     } finally {

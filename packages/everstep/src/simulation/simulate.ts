@@ -20,7 +20,7 @@ export interface Plan {
 }
 
 /** Returns the invariants that do not hold, with examples. */
-export const violated = (store: EmbeddedStore): readonly string[] =>
+export const violationsIn = (store: EmbeddedStore): readonly string[] =>
   store.checkConsistency().flatMap(({ id, examples }) => examples.map((what) => `${id}: ${what}`));
 
 /** Runs the simulation of a seed to its end and checks it. Rejects with the first problem. */
@@ -31,8 +31,8 @@ export async function simulate(
 ): Promise<Simulation> {
   const store = await openSqliteStore({ file: ':memory:' });
   const history = new StepHistory({ checkpointSteps });
-  const simulation = new Simulation(seed, faults, store, (startedStore, base) =>
-    startApp(startedStore, history, { base, checkpointSteps }),
+  const simulation = new Simulation(seed, faults, store, (startedStore, baseUrl) =>
+    startApp(startedStore, history, { baseUrl, checkpointSteps }),
   );
   const orderRandom = new SeededRandom(seed ^ 0x5eed);
   for (let i = 0; i < orders; i++) {
@@ -46,7 +46,7 @@ export async function simulate(
     const end = status === 'succeeded' && result !== null ? witnessedEnd(JSON.parse(result)) : null;
     return history.problems(`${workflowRunId}@${createdAt}`, recorded, end ?? undefined);
   });
-  assert.deepEqual(violated(store), []);
+  assert.deepEqual(violationsIn(store), []);
   await store.close();
   return simulation;
 }
@@ -63,7 +63,7 @@ export async function simulateSeeds(context: TestContext, faults: SimulationFaul
     try {
       const simulation = await simulate(seed, faults, plan);
       for (const name of ['crashes', 'recoveries', 'forks', 'outages', 'cuts'] as const) totals[name] += simulation[name];
-      if (faults.attemptsOnce) assert.equal(simulation.deliveries.repeatedCount, 0, 'no attempt is delivered twice');
+      if (faults.deliversAttemptsOnce) assert.equal(simulation.deliveries.repeatedCount, 0, 'no attempt is delivered twice');
     } catch (error) {
       throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
     }

@@ -9,7 +9,7 @@ import { type Plan, simulateSeeds } from './simulate.js';
 import { NO_FAULTS, type SimulationFaults } from './simulation.js';
 import { WORKFLOWS } from './workflows.js';
 
-const OUTAGES: StoreFaults = { refuse: 0, loseReply: 0, outage: { chance: 0.02, longestMs: 60_000 } };
+const OUTAGES: StoreFaults = { rejectChance: 0, loseReply: 0, outage: { chance: 0.02, longestMs: 60_000 } };
 
 const EVERYTHING: Plan = { workflows: Object.keys(WORKFLOWS), orders: 12, withinMs: 30_000, share: 1 };
 
@@ -34,13 +34,13 @@ const FAULTS: readonly (readonly [string, SimulationFaults, Plan?])[] = [
     },
   ],
   ['a server that is killed repeatedly', { ...NO_FAULTS, crash: 0.02 }],
-  ['a store that rejects commits and loses responses', { ...NO_FAULTS, store: { refuse: 0.05, loseReply: 0.05 } }],
-  ['a store that rejects all writes for a while', { ...NO_FAULTS, store: OUTAGES, attemptsOnce: true }],
+  ['a store that rejects commits and loses responses', { ...NO_FAULTS, store: { rejectChance: 0.05, loseReply: 0.05 } }],
+  ['a store that rejects all writes for a while', { ...NO_FAULTS, store: OUTAGES, deliversAttemptsOnce: true }],
   [
     'a store that rejects all writes for a while, a bad network, and a server that is killed',
     {
       network: { loseRequest: 0.05, loseResponse: 0.1, duplicate: 0.1, garbage: 0.01, restartApp: 0.1, maxDelayMs: 2000 },
-      store: { ...OUTAGES, refuse: 0.02, loseReply: 0.03 },
+      store: { ...OUTAGES, rejectChance: 0.02, loseReply: 0.03 },
       crash: 0.01,
     },
   ],
@@ -48,7 +48,7 @@ const FAULTS: readonly (readonly [string, SimulationFaults, Plan?])[] = [
     'all faults at once',
     {
       network: { loseRequest: 0.05, loseResponse: 0.1, duplicate: 0.1, garbage: 0.01, restartApp: 0.1, maxDelayMs: 2000 },
-      store: { refuse: 0.02, loseReply: 0.03 },
+      store: { rejectChance: 0.02, loseReply: 0.03 },
       crash: 0.01,
     },
   ],
@@ -56,7 +56,7 @@ const FAULTS: readonly (readonly [string, SimulationFaults, Plan?])[] = [
     'nodes that work on the same steps, stall and are killed',
     {
       network: { loseRequest: 0.03, loseResponse: 0.03, duplicate: 0.1, garbage: 0, restartApp: 0.01, maxDelayMs: 3000 },
-      store: { refuse: 0.005, loseReply: 0.01, stall: 0.04 },
+      store: { rejectChance: 0.005, loseReply: 0.01, stall: 0.04 },
       crash: 0.002,
       nodes: { count: 2, claimMs: 2_000, steal: 0.2 },
     },
@@ -68,7 +68,7 @@ const FAULTS: readonly (readonly [string, SimulationFaults, Plan?])[] = [
     'nodes whose commits wait while others decide on their runs',
     {
       network: { ...NO_FAULTS.network, maxDelayMs: 1_500 },
-      store: { refuse: 0, loseReply: 0, stall: 0.3 },
+      store: { rejectChance: 0, loseReply: 0, stall: 0.3 },
       crash: 0,
       nodes: { count: 2, claimMs: 10_000, steal: 0.05 },
     },
@@ -78,7 +78,7 @@ const FAULTS: readonly (readonly [string, SimulationFaults, Plan?])[] = [
     'apps with checkpoints and all faults at once',
     {
       network: { loseRequest: 0.05, loseResponse: 0.1, duplicate: 0.1, garbage: 0.01, restartApp: 0.1, maxDelayMs: 2000 },
-      store: { refuse: 0.02, loseReply: 0.03 },
+      store: { rejectChance: 0.02, loseReply: 0.03 },
       crash: 0.01,
     },
     { ...EVERYTHING, share: 1 / 2, checkpointSteps: 3 },
@@ -87,7 +87,7 @@ const FAULTS: readonly (readonly [string, SimulationFaults, Plan?])[] = [
     'apps with checkpoints and nodes whose commits wait while others decide on their runs',
     {
       network: { ...NO_FAULTS.network, maxDelayMs: 1_500 },
-      store: { refuse: 0, loseReply: 0, stall: 0.3 },
+      store: { rejectChance: 0, loseReply: 0, stall: 0.3 },
       crash: 0,
       nodes: { count: 2, claimMs: 10_000, steal: 0.05 },
     },

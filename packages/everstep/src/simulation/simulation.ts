@@ -42,14 +42,14 @@ export interface SimulationFaults {
   /** Faults of connections, if the workers connect to the server. Absent if the server calls the app over HTTP. */
   readonly connections?: ConnectionFaults;
   /** True if none of the faults can cause an attempt to be delivered twice. */
-  readonly attemptsOnce?: true;
+  readonly deliversAttemptsOnce?: true;
 }
 
 const UNRELATED_EVENTS = 60;
 
 export const NO_FAULTS: SimulationFaults = {
   network: { loseRequest: 0, loseResponse: 0, duplicate: 0, garbage: 0, restartApp: 0, maxDelayMs: 20 },
-  store: { refuse: 0, loseReply: 0 },
+  store: { rejectChance: 0, loseReply: 0 },
   crash: 0,
 };
 
@@ -128,7 +128,7 @@ export class Simulation {
 
   private connect(network: FrameNetwork): ConnectedApp {
     const startApp = () => this.startApp().workflows;
-    return new ConnectedApp({ app: 'app', network, startApp, service: () => this.life.listener ?? assert.fail() });
+    return new ConnectedApp({ app: 'app', network, startApp, currentListener: () => this.life.listener ?? assert.fail() });
   }
 
   /** The process that a client connects to. */

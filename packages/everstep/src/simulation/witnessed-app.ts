@@ -12,12 +12,12 @@ import { WORKFLOWS } from './workflows.js';
 
 export interface AppOptions {
   /** Start of the URLs of the workflows, before their names. */
-  readonly base: string;
+  readonly baseUrl: string;
   /** Maximum number of steps that the app reports together. */
   readonly checkpointSteps: number;
 }
 
-export function startApp(store: Store, history: StepHistory, { base, checkpointSteps }: AppOptions): App {
+export function startApp(store: Store, history: StepHistory, { baseUrl, checkpointSteps }: AppOptions): App {
   const checkpoint = { maxSteps: checkpointSteps, maxMs: 3_600_000 };
   const workflows: Readonly<Record<string, WorkflowEndpoint>> = Object.fromEntries(
     Object.entries(WORKFLOWS).map(([name, workflow]) => [
@@ -63,7 +63,7 @@ export function startApp(store: Store, history: StepHistory, { base, checkpointS
             },
             invoke: async (stepName, workflowName) => {
               const child = await ctx.invoke<WitnessedEnd<unknown>>(stepName, {
-                workflowUrl: `${base}${workflowName}`,
+                workflowUrl: `${baseUrl}${workflowName}`,
                 payload: ctx.payload,
               });
               earlierStepCount++;
@@ -80,7 +80,7 @@ export function startApp(store: Store, history: StepHistory, { base, checkpointS
   return {
     workflows,
     async handle(request) {
-      const endpoint = workflows[request.url.slice(base.length)];
+      const endpoint = workflows[request.url.slice(baseUrl.length)];
       if (!endpoint) return { status: 404, headers: {}, body: '{}' };
       return endpoint.handle(request);
     },

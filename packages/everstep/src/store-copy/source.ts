@@ -23,12 +23,12 @@ export async function openCopySource(from: string): Promise<CopySource> {
   const isBackup = isDirectory && existsSync(join(from, MANIFEST_FILE));
   if (isBackup) await verifyBackup(from);
   const file = isDirectory ? join(from, STORE_FILE) : from;
-  const store = openWholeStore({ file, unwritten: isBackup });
+  const store = openWholeStore({ file, isImmutable: isBackup });
   if (!store) throw new CopyError(`There is no store at ${file}. Set --from to a data directory, a backup or a store file.`);
   const searchDirectory = join(dirname(file), SEARCH_DIRECTORY);
   return {
     store,
-    openIndex: (indexId) => openWholeIndex({ file: join(searchDirectory, `${indexId}.db`), unwritten: isBackup }),
+    openIndex: (indexId) => openWholeIndex({ file: join(searchDirectory, `${indexId}.db`), isImmutable: isBackup }),
     kind: isBackup ? 'back-up' : 'stopped-service',
     close: () => store.close(),
   };

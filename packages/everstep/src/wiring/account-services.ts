@@ -29,8 +29,8 @@ export function createAccountReports(
 ) {
   const sender = refuseMessagesWhileClosed(messageSender, writes);
   const budgetAlerts = new BudgetAlerts({
-    ...{ accounts, sender, writes, clock: upkeepClock, log, shared: node !== null },
-    status: (instanceId) => limits.budgets.storedStatus(instanceId),
+    ...{ accounts, sender, writes, clock: upkeepClock, log, isShared: node !== null },
+    readStatus: (instanceId) => limits.budgets.storedStatus(instanceId),
   });
   const audit = createAudit({
     ...{ accounts, audit: store.audit, now, clock: upkeepClock, random, log, writes, isShared: node !== null, sender },

@@ -66,8 +66,8 @@ export async function createApiDependencies(
     // A host name without a region belongs to the region of this installation.
     defaultRegion: config.region,
     trustedProxies: config.trustedProxies,
-    queryTokens: config.queryTokens,
-    accessLog: config.accessLog,
+    acceptsQueryTokens: config.queryTokens,
+    isAccessLogEnabled: config.accessLog,
     isPublicHttps: config.publicUrl?.startsWith('https:') ?? false,
     ...(tls ? { tls } : {}),
   };

@@ -45,8 +45,8 @@ export class SimulatedWorker {
         unsentBytes: () => this.unsentBytes,
         isPaused: () => this.isPaused,
       },
-      changed: (link) => pools.slotsChanged(link),
-      ended: (link) => pools.remove(link),
+      onSlotsChanged: (link) => pools.slotsChanged(link),
+      onEnded: (link) => pools.remove(link),
     });
     pools.add(this.link);
   }

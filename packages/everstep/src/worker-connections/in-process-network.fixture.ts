@@ -27,8 +27,8 @@ function accept(node: NodeOfNetwork, hello: HelloFrame, socket: FrameSocket, con
   const { kind: _kind, token: _token, connection: _connection, protocol: _protocol, ...profile } = hello;
   return new WorkerLink({
     ...{ connectionId, instanceId: node.instanceId, profile, clock: node.clock, heartbeatMs: HEARTBEAT_MS, socket },
-    changed: (changed) => node.pools.slotsChanged(changed),
-    ended: (ended) => node.pools.remove(ended),
+    onSlotsChanged: (changed) => node.pools.slotsChanged(changed),
+    onEnded: (ended) => node.pools.remove(ended),
   });
 }
 

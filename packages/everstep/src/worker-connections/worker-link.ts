@@ -85,13 +85,13 @@ export interface WorkerLinkOptions {
   readonly clock: Clock;
   readonly heartbeatMs: number;
   /** Called when the number of free slots, or whether the connection accepts work, has changed. */
-  readonly changed: (link: WorkerLink) => void;
+  readonly onSlotsChanged: (link: WorkerLink) => void;
   /** Called once, when the connection has ended. `reason` contains no text from the worker. */
-  readonly ended: (link: WorkerLink, reason: string) => void;
+  readonly onEnded: (link: WorkerLink, reason: string) => void;
 }
 
 /** WebSocket close codes. */
-export const CLOSE = { normal: 1000, goingAway: 1001, policy: 1008 } as const;
+export const CLOSE_CODES = { normal: 1000, goingAway: 1001, policy: 1008 } as const;
 
 const MAX_REASON_LENGTH = 120;
 /** Frames are joined until a message has this length. */
@@ -197,7 +197,7 @@ export class WorkerLink {
           signal.removeEventListener('abort', onAborted);
           resolve(outcome);
           if (this.isClosed) return;
-          this.options.changed(this);
+          this.options.onSlotsChanged(this);
           this.closeIfDrained();
         },
       };
@@ -218,12 +218,12 @@ export class WorkerLink {
   /** Counts a message that the server did not request, and closes the connection if there are too many. */
   countUnexpected(bytes: number): void {
     if (!this.isClosed && !this.unexpectedFrames.allow(bytes))
-      this.close(CLOSE.policy, 'the worker sent too many frames that the server did not request');
+      this.close(CLOSE_CODES.policy, 'the worker sent too many frames that the server did not request');
   }
 
   /** Called when the transport has sent all pending bytes. */
   onTransportDrained(): void {
-    if (!this.isClosed) this.options.changed(this);
+    if (!this.isClosed) this.options.onSlotsChanged(this);
   }
 
   /** Sends no more work. The connection ends when the work in flight is done. */
@@ -231,7 +231,7 @@ export class WorkerLink {
     if (this.isClosed || this.isServerDraining) return;
     this.isServerDraining = true;
     this.sendFrame({ kind: 'drain' });
-    this.options.changed(this);
+    this.options.onSlotsChanged(this);
     this.closeIfDrained();
   }
 
@@ -253,7 +253,7 @@ export class WorkerLink {
     this.cancelUnreadTimer?.();
     this.cancelDeadlines();
     for (const [id, { finish }] of [...this.exchanges]) finish({ kind: 'lost', started: id <= this.startedThrough });
-    this.options.ended(this, reason);
+    this.options.onEnded(this, reason);
   }
 
   private receiveAll(text: string, recordedPromises: Set<Promise<void>> | null): void {
@@ -261,7 +261,7 @@ export class WorkerLink {
     this.lastReceivedAt = this.options.clock.now();
     const frames = readFrames(text);
     if (typeof frames === 'string') {
-      this.close(CLOSE.policy, frames);
+      this.close(CLOSE_CODES.policy, frames);
       return;
     }
     const bytes = text.length / frames.length;
@@ -286,7 +286,7 @@ export class WorkerLink {
       case 'drain':
         if (this.isWorkerDraining) return false;
         this.isWorkerDraining = true;
-        this.options.changed(this);
+        this.options.onSlotsChanged(this);
         return true;
       case 'pong':
         if (this.pendingPings === 0) return false;
@@ -324,13 +324,13 @@ export class WorkerLink {
     const { clock } = this.options;
     this.cancelUnreadTimer = clock.setTimer(clock.now() + LIMITS.unreadRequestTimeoutMs, () => {
       this.cancelUnreadTimer = null;
-      if (this.isCongested) this.close(CLOSE.policy, READS_TOO_SLOWLY);
+      if (this.isCongested) this.close(CLOSE_CODES.policy, READS_TOO_SLOWLY);
     });
   }
 
   /** Closes the connection if the server drains it and no work is in flight. A draining worker closes the connection itself. */
   private closeIfDrained(): void {
-    if (this.isServerDraining && this.exchanges.size === 0) this.close(CLOSE.goingAway, 'the server is stopping');
+    if (this.isServerDraining && this.exchanges.size === 0) this.close(CLOSE_CODES.goingAway, 'the server is stopping');
   }
 
   private send(frame: OutgoingFrame): void {
@@ -400,13 +400,13 @@ export class WorkerLink {
       const now = clock.now();
       this.unexpectedFrames.restore();
       if (!this.readingRate.isFastEnough(now, this.unsentBytes)) {
-        this.close(CLOSE.policy, READS_TOO_SLOWLY);
+        this.close(CLOSE_CODES.policy, READS_TOO_SLOWLY);
         return;
       }
       // The frames of the worker may be waiting to be read.
       if (this.options.socket.isPaused?.()) this.lastReceivedAt = now;
       if (now - this.lastReceivedAt > MISSED_HEARTBEATS * heartbeatMs) {
-        this.close(CLOSE.policy, 'the worker did not send anything for too long');
+        this.close(CLOSE_CODES.policy, 'the worker did not send anything for too long');
         return;
       }
       if (now - this.lastSentAt >= heartbeatMs || now - this.lastReceivedAt >= heartbeatMs) {

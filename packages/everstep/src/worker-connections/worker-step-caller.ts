@@ -5,7 +5,7 @@
 import { NON_RETRYABLE_STATUS, type NoticeAnswer, parseJson, parseWorkerUrl, type StepReply } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 import { sentBytesOf } from '../dialects/dialect.js';
-import { fields, Problem } from '../dialects/frame-fields.js';
+import { readFields, Problem } from '../dialects/frame-fields.js';
 import { readVerdict } from '../dialects/native/check-codec.js';
 import { readReply } from '../dialects/native/parse-reply.js';
 import { requestParts as nativeRequestParts } from '../dialects/native/step-codec.js';
@@ -121,7 +121,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
       const exchangeResult = await this.exchange(destination, { kind: 'check', workflow, request }, { timeoutMs, signal });
       if (!('outcome' in exchangeResult)) return cannotTell(exchangeResult.failure.message);
       const { outcome } = exchangeResult;
-      const verdict = outcome.kind === 'replied' ? readVerdict(fields(outcome.reply, 'the reply'), check) : null;
+      const verdict = outcome.kind === 'replied' ? readVerdict(readFields(outcome.reply, 'the reply'), check) : null;
       return verdict ?? cannotTell('the worker did not respond to the replay check');
     } catch (error) {
       if (error instanceof Problem) return cannotTell(`the worker responded with an invalid frame: ${error.summary}`);

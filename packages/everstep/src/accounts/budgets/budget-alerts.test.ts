@@ -12,7 +12,7 @@ import { BudgetAlerts } from './budget-alerts.js';
 const URL_OF_OWNER = 'http://owner/budget';
 const answered = (status: number): MessageOutcome => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() });
 
-async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL_OF_OWNER }, shared = false) {
+async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL_OF_OWNER }, isShared = false) {
   const harness = await openSpending(t, { budgetDollars: 20, ...more });
   const { accounts } = harness.store;
   const clock = new ManualClock();
@@ -33,7 +33,7 @@ async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL
       changing = null;
       return current;
     };
-    const alerts = new BudgetAlerts({ accounts: failing, status, sender, clock, log: quiet, shared });
+    const alerts = new BudgetAlerts({ accounts: failing, readStatus: status, sender, clock, log: quiet, isShared });
     alerts.start();
     return alerts;
   };

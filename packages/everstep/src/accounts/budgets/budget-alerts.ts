@@ -33,14 +33,14 @@ export interface BudgetAlertsOptions {
     'createBudgetAlert' | 'dueBudgetAlerts' | 'nextBudgetAlertAt' | 'rescheduleBudgetAlert' | 'findInstance'
   >;
   /** Returns the current spending, not a cached value. */
-  readonly status: (instanceId: string) => Promise<BudgetStatus | null>;
+  readonly readStatus: (instanceId: string) => Promise<BudgetStatus | null>;
   readonly sender: MessageSender;
   /** Whether the store accepts writes. While it does not, nothing is sent. Default: always. */
   readonly writes?: StoreWritesState;
   readonly clock: Clock;
   readonly log: Log;
   /** Whether several processes deliver pending alerts. */
-  readonly shared?: boolean;
+  readonly isShared?: boolean;
 }
 
 /** Returns the key of an alert. It includes the body, because a reset alert can be replaced by another one. */
@@ -89,8 +89,8 @@ export class BudgetAlerts {
   }
 
   private async checkBudget(instanceId: string): Promise<void> {
-    const { accounts, status, clock } = this.options;
-    const budgetStatus = await status(instanceId);
+    const { accounts, readStatus, clock } = this.options;
+    const budgetStatus = await readStatus(instanceId);
     if (!budgetStatus || budgetStatus.budget <= 0 || budgetStatus.alertUrl === null) return;
     const { month, budget, spent, accountId } = budgetStatus;
     const [percent, ...lowerPercents] = PERCENTS.filter((threshold) => spent * 100 >= budget * threshold);
@@ -98,7 +98,7 @@ export class BudgetAlerts {
     const body = JSON.stringify({ queue_id: instanceId, month, budget, spent, percent });
     const alert = { instanceId, month, percent, body, retried: 0, dueAt: clock.now() };
     // If the instance changed since it was read, another check follows.
-    if (await accounts.createBudgetAlert({ alert, lesser: lowerPercents, budgetDollars: budget, accountId }))
+    if (await accounts.createBudgetAlert({ alert, lowerPercents, budgetDollars: budget, accountId }))
       this.wake(alert.dueAt);
   }
 
@@ -134,16 +134,16 @@ export class BudgetAlerts {
 
   /** Makes one attempt to deliver an alert. If the server stops during the attempt, the alert stays unchanged. */
   private async deliver(pendingAlert: PendingBudgetAlert): Promise<void> {
-    const { accounts, clock, shared } = this.options;
+    const { accounts, clock, isShared } = this.options;
     const { retried } = pendingAlert;
-    const alert = shared ? { ...pendingAlert, dueAt: clock.now() + DELIVERY_LEASE_MS } : pendingAlert;
-    if (shared && !(await accounts.rescheduleBudgetAlert({ alert: pendingAlert, retried, dueAt: alert.dueAt }))) return;
+    const alert = isShared ? { ...pendingAlert, dueAt: clock.now() + DELIVERY_LEASE_MS } : pendingAlert;
+    if (isShared && !(await accounts.rescheduleBudgetAlert({ alert: pendingAlert, retried, dueAt: alert.dueAt }))) return;
     const { instanceId } = alert;
     // Reads the current URL: it may have been changed because the previous one did not work.
     const url = (await accounts.findInstance({ instanceId }))?.budgetAlertUrl;
     const isDone = url === undefined || (await this.send(alert, url));
     if (this.stopController.signal.aborted) {
-      if (shared) await accounts.rescheduleBudgetAlert({ alert, retried, dueAt: pendingAlert.dueAt });
+      if (isShared) await accounts.rescheduleBudgetAlert({ alert, retried, dueAt: pendingAlert.dueAt });
       return;
     }
     const delayMs = isDone ? null : (RETRY_DELAYS_MS[retried] ?? null);

@@ -75,7 +75,7 @@ export class InstanceCache implements InstanceOwners {
   }
 
   /** Returns the ids of all cached instances. */
-  ids(): readonly string[] {
+  instanceIds(): readonly string[] {
     return [...this.entries.keys()];
   }
 

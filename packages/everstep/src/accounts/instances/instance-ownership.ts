@@ -51,7 +51,7 @@ export function createInstanceOwnership(
         const refusal = await checkInstanceLimit(principal, accountId);
         if (refusal) return refusal;
         const isOperator = await options.isOperator(principal.user.userId);
-        const plan = isOperator ? plans.planOf({}) : plans.ofNewInstances;
+        const plan = isOperator ? plans.planOf({}) : plans.planForNewInstances;
         const instance: QueueInstance = {
           instanceId: rules.newId('qi'),
           region,

@@ -236,12 +236,12 @@ test('runs refused by the budget do not count for the day', async (t) => {
 
 test('counted messages of an instance with a budget are reported, and so are changes to an instance', async (t) => {
   const harness = await open(t, {});
-  harness.limits.messagesCounted(INSTANCE);
+  harness.limits.onMessagesCounted(INSTANCE);
   assert.deepEqual(harness.spending, []);
   await harness.change({ budgetDollars: 20 });
   harness.limits.forget(INSTANCE);
   assert.deepEqual(harness.spending, [INSTANCE]);
   await harness.limits.refuseSpending(INSTANCE);
-  harness.limits.messagesCounted(INSTANCE);
+  harness.limits.onMessagesCounted(INSTANCE);
   assert.deepEqual(harness.spending, [INSTANCE, INSTANCE]);
 });

@@ -229,7 +229,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
       totalsCache.forget();
       const storedInstances = await accounts.listInstances().catch(() => null);
       if (storedInstances) instances.addAll(storedInstances);
-      for (const instanceId of instances.ids()) onChangedElsewhere(instanceId);
+      for (const instanceId of instances.instanceIds()) onChangedElsewhere(instanceId);
     },
     onChange: (listener) => changeListeners.push(listener),
     releaseRuns(instanceId, runs, { at }) {
@@ -244,7 +244,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
       const decision = await admitRuns(instanceId, 1);
       return decision.kind === 'admitted' ? decision : { kind: TICK_REFUSAL_KINDS[decision.kind], message: decision.message };
     },
-    messagesCounted(instanceId) {
+    onMessagesCounted(instanceId) {
       if (!onSpending) return;
       const instance = instances.recall(instanceId);
       // An instance that is not cached may have a budget.

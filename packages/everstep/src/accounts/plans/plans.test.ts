@@ -22,18 +22,18 @@ test('without a file, an instance without a plan has no limits, and 100,000 mess
 });
 
 test('the plan for new instances limits every shared resource', () => {
-  const { name, pricePer100kMessages, ...limits } = BUILT_IN_PLANS.ofNewInstances;
+  const { name, pricePer100kMessages, ...limits } = BUILT_IN_PLANS.planForNewInstances;
   assert.deepEqual([name, pricePer100kMessages], ['standard', 1]);
   for (const [limit, value] of Object.entries(limits)) assert.ok(typeof value === 'number', `${limit} is not limited`);
   // The built-in plan is also valid in a file.
-  assert.deepEqual(loaded(BUILT_IN_PLANS.ofNewInstances).find('standard'), BUILT_IN_PLANS.ofNewInstances);
+  assert.deepEqual(loaded(BUILT_IN_PLANS.planForNewInstances).find('standard'), BUILT_IN_PLANS.planForNewInstances);
 });
 
 test("the operator's default plan also applies to new instances, unless there is a standard plan", () => {
-  assert.equal(loaded({ name: 'free' }).ofNewInstances.name, 'standard');
-  assert.equal(loaded({ name: 'default', maxParallelism: 3 }).ofNewInstances.maxParallelism, 3);
+  assert.equal(loaded({ name: 'free' }).planForNewInstances.name, 'standard');
+  assert.equal(loaded({ name: 'default', maxParallelism: 3 }).planForNewInstances.maxParallelism, 3);
   const both = loaded({ name: 'default', maxParallelism: 3 }, { name: 'standard', maxParallelism: 5 });
-  assert.equal(both.ofNewInstances.maxParallelism, 5);
+  assert.equal(both.planForNewInstances.maxParallelism, 5);
 });
 
 test('a limit that a plan omits does not apply', () => {

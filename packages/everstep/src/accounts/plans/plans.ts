@@ -93,7 +93,7 @@ export interface Plans {
   /** `default` first, then `standard`, then the others in file order. */
   readonly all: readonly Plan[];
   /** Plan for an instance that a user other than the operator creates. */
-  readonly ofNewInstances: Plan;
+  readonly planForNewInstances: Plan;
   /** Returns null if the plan does not exist. */
   find(name: string): Plan | null;
   /** Returns the plan of the instance, or the default plan if it has none or the plan is no longer in the file. */
@@ -114,7 +114,7 @@ function plansOf(filePlans: readonly Plan[]): Plans {
     isInFile(DEFAULT_PLAN_NAME) && !isInFile(STANDARD_PLAN_NAME) ? DEFAULT_PLAN_NAME : STANDARD_PLAN_NAME;
   return {
     all: Object.freeze([...byName.values()]),
-    ofNewInstances: byName.get(newInstancePlanName) ?? defaultPlan,
+    planForNewInstances: byName.get(newInstancePlanName) ?? defaultPlan,
     find: (name) => byName.get(name) ?? null,
     planOf: ({ plan }) => (plan === undefined ? defaultPlan : (byName.get(plan) ?? defaultPlan)),
   };
@@ -125,8 +125,8 @@ export const BUILT_IN_PLANS: Plans = Object.freeze(plansOf([]));
 
 /** Returns the same plans with another plan for new instances, or null if that plan does not exist. */
 export function setPlanForNewInstances(plans: Plans, name: string): Plans | null {
-  const ofNewInstances = plans.find(name);
-  return ofNewInstances && { ...plans, ofNewInstances };
+  const planForNewInstances = plans.find(name);
+  return planForNewInstances && { ...plans, planForNewInstances };
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

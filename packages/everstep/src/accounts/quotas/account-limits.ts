@@ -15,11 +15,11 @@ export type AccountLimit =
 
 /** Returns the largest limit of these plans, or the limit for new instances if there are no plans. Null means no limit. */
 export function limitOfAccount(
-  { ofNewInstances }: Pick<Plans, 'ofNewInstances'>,
+  { planForNewInstances }: Pick<Plans, 'planForNewInstances'>,
   plans: readonly Plan[],
   limitName: AccountLimit,
 ): number | null {
-  const limits = (plans.length === 0 ? [ofNewInstances] : plans).map((plan) => plan[limitName]);
+  const limits = (plans.length === 0 ? [planForNewInstances] : plans).map((plan) => plan[limitName]);
   return limits.includes(null) ? null : Math.max(...limits.map(Number));
 }
 

@@ -42,6 +42,6 @@ export type SignInResult =
 
 export interface IdentityRules {
   /** Counts an invalid response of the identity provider as a failed login from the address. */
-  signInFailed(client: { readonly address: string }): void;
+  countFailedSignIn(client: { readonly address: string }): void;
   signIn(request: IdentitySignIn): Promise<SignInResult>;
 }

@@ -15,7 +15,7 @@ type UserResult = { readonly user: UserRecord } | { readonly reason: SignInRefus
 
 export interface IdentityRulesOptions {
   readonly rules: AccountRules;
-  readonly countFailure: IdentityRules['signInFailed'];
+  readonly countFailure: IdentityRules['countFailedSignIn'];
   readonly startSession: (
     principal: Principal,
     origin: { readonly issuer: string },
@@ -98,7 +98,7 @@ export function createIdentityRules({ rules, startSession, countFailure }: Ident
   }
 
   return {
-    signInFailed: countFailure,
+    countFailedSignIn: countFailure,
 
     signIn: (request) =>
       rules.inTurn(async () => {

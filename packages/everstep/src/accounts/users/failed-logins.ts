@@ -117,7 +117,7 @@ export const createFailedLogins = (): FailedLogins =>
     perAccountAndAddress: LIMITS.maxFailedLogins,
     perAccountOrAddress: LIMITS.maxFailedLoginsTotal,
     windowMs: LIMITS.failedLoginWindowMs,
-    maxRemembered: LIMITS.rememberedLoginFailures,
+    maxRemembered: LIMITS.maxTrackedLoginFailures,
   });
 
 function keysOf({ email, address }: LoginAttempt) {

@@ -30,7 +30,7 @@ export class LoginPlaces {
 
   constructor(options: LoginPlacesOptions) {
     this.options = options;
-    this.ring = new KeyRing({ accounts: options.accounts, name: KEY_RINGS.places.name });
+    this.ring = new KeyRing({ accounts: options.accounts, name: KEY_RINGS.loginNetworks.name });
   }
 
   async recordedAt(place: LoginPlace): Promise<RecordedAt> {

@@ -25,7 +25,7 @@ describe('the demo of npm start', () => {
   before(async () => {
     directory = await testDirectory();
     first = start();
-    await first.printed(/Press Ctrl-C to stop/);
+    await first.untilPrinted(/Press Ctrl-C to stop/);
   });
   after(async () => {
     await endAll();
@@ -114,12 +114,12 @@ describe('the demo of npm start', () => {
     await first.end('SIGKILL');
 
     const second = start();
-    await second.printed(new RegExp(`${workflowRunId}\\n[\\s\\S]*RUN_SUCCESS after .*"orderId":"killed"`));
+    await second.untilPrinted(new RegExp(`${workflowRunId}\\n[\\s\\S]*RUN_SUCCESS after .*"orderId":"killed"`));
     assert.match(second.stdout, /\d+ runs from earlier starts are in the store/);
     assert.match(second.stdout, /had not finished .* continues? after the last recorded step/);
     assert.match(second.stdout, /= {3}validate order +recorded before the server stopped/);
     // A run with a long wait is not followed.
-    await second.printed(/ {3}in an hour\n {3}continues in (59 m|1 h)[^\n]*\n[\s\S]*\n1\. An order/);
+    await second.untilPrinted(/ {3}in an hour\n {3}continues in (59 m|1 h)[^\n]*\n[\s\S]*\n1\. An order/);
     const { code, stderr } = await second.end('SIGINT');
     assert.deepEqual([code, stderr], [0, '']);
     await assert.rejects(fetch(workflowUrl), 'the example app ended with the server');

@@ -35,7 +35,7 @@ export class CliHarness {
     const server = new SpawnedCli(['dev', '--no-demo', '--port', '0', '--write-env-file', envFile, ...flags], {
       cwd: directory.path,
     });
-    await server.printed(/is listening on/);
+    await server.untilPrinted(/is listening on/);
     const serverEnv = await readEnvFile(envFile);
     const { EVERSTEP_CURRENT_SIGNING_KEY: current = '', EVERSTEP_NEXT_SIGNING_KEY: next = '' } = serverEnv;
     const appServer = createServer(makeApp({ current, next }));

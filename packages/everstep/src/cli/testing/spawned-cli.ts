@@ -64,7 +64,7 @@ export class SpawnedCli {
   }
 
   /** Resolves with the match once standard output contains it; rejects when the process ends first or a timeout passes. */
-  async printed(pattern: RegExp): Promise<RegExpExecArray> {
+  async untilPrinted(pattern: RegExp): Promise<RegExpExecArray> {
     const giveUpAt = performance.now() + TIMEOUT_MS;
     for (;;) {
       const match = pattern.exec(this.stdout);

@@ -14,24 +14,24 @@ import {
   boundedText,
   describeValue,
   type Fields,
-  fields,
-  id,
+  readFields,
+  readId,
   integer,
-  list,
+  readList,
   milliseconds,
   optional,
   Problem,
-  text,
+  readText,
 } from '../frame-fields.js';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 function readBody(value: unknown, path: string, maxBytes: number): EncodedBody {
-  const properties = fields(value, path);
+  const properties = readFields(value, path);
   const { encoding } = properties;
   if (encoding !== 'utf8' && encoding !== 'base64')
     throw new Problem(`${path}.encoding must be "utf8" or "base64"`, describeValue(encoding));
-  const data = text(properties.data, `${path}.data`);
+  const data = readText(properties.data, `${path}.data`);
   const bytes = Buffer.byteLength(data, encoding);
   if (bytes > maxBytes) throw new Problem(`${path} has ${bytes} bytes, over the limit of ${maxBytes}`);
   return { encoding, data };
@@ -51,10 +51,10 @@ function readWorkflowUrl(value: unknown, path: string, maxLength: number): strin
 
 function readHeaders(value: unknown, path: string): Readonly<Record<string, string>> {
   if (value === undefined) return {};
-  const entries = Object.entries(fields(value, path));
+  const entries = Object.entries(readFields(value, path));
   if (entries.length > LIMITS.maxHeaderCount)
     throw new Problem(`${path} has ${entries.length} headers, over the limit of ${LIMITS.maxHeaderCount} (maxHeaderCount)`);
-  const headerMap = Object.fromEntries(entries.map(([name, headerText]) => [name, text(headerText, `${path}.${name}`)]));
+  const headerMap = Object.fromEntries(entries.map(([name, headerText]) => [name, readText(headerText, `${path}.${name}`)]));
   const characterCount = entries.reduce((sum, [name]) => sum + name.length + (headerMap[name]?.length ?? 0), 0);
   if (characterCount > LIMITS.maxHeaderBytes)
     throw new Problem(`${path} has ${characterCount} characters, over the limit of ${LIMITS.maxHeaderBytes} (maxHeaderBytes)`);
@@ -62,8 +62,8 @@ function readHeaders(value: unknown, path: string): Readonly<Record<string, stri
 }
 
 function readFlowControl(value: unknown, path: string): FlowControlSpec {
-  const properties = fields(value, path);
-  const key = id(properties.key, `${path}.key`, LIMITS.maxFlowControlKeyLength);
+  const properties = readFields(value, path);
+  const key = readId(properties.key, `${path}.key`, LIMITS.maxFlowControlKeyLength);
   const parallelism = optional(properties.parallelism, `${path}.parallelism`, (item, itemPath) =>
     integer(item, itemPath, 1, LIMITS.maxParallelism),
   );
@@ -106,8 +106,8 @@ function readDeliverySettings(properties: Fields, path: string) {
 }
 
 function readCallSpec(value: unknown, path: string): CallSpec {
-  const properties = fields(value, path);
-  const method = text(properties.method, `${path}.method`);
+  const properties = readFields(value, path);
+  const method = readText(properties.method, `${path}.method`);
   if (!METHODS.includes(method)) throw new Problem(`${path}.method must be one of ${METHODS.join(', ')}`, describeValue(method));
   const requestBody = optional(properties.body, `${path}.body`, (item, itemPath) =>
     readBody(item, itemPath, LIMITS.maxCallBodyBytes),
@@ -122,20 +122,20 @@ function readCallSpec(value: unknown, path: string): CallSpec {
 }
 
 function readLabels(value: unknown, path: string): readonly string[] {
-  const elements = list(value, path);
+  const elements = readList(value, path);
   if (elements.length > LIMITS.maxLabels)
     throw new Problem(`${path} has ${elements.length} labels, over the limit of ${LIMITS.maxLabels} (maxLabels)`);
   return elements.map((label, index) => boundedText(label, `${path}[${index}]`, LIMITS.maxLabelLength));
 }
 
 function readInvokeSpec(value: unknown, path: string): InvokeSpec {
-  const properties = fields(value, path);
+  const properties = readFields(value, path);
   const requestBody = optional(properties.body, `${path}.body`, (item, itemPath) => readBody(item, itemPath, LIMITS.maxBodyBytes));
   const contentType = optional(properties.contentType, `${path}.contentType`, (item, itemPath) =>
     boundedText(item, itemPath, LIMITS.maxUrlLength),
   );
   const workflowRunId = optional(properties.workflowRunId, `${path}.workflowRunId`, (item, itemPath) =>
-    id(item, itemPath, LIMITS.maxRunIdLength),
+    readId(item, itemPath, LIMITS.maxRunIdLength),
   );
   const runLabels = optional(properties.labels, `${path}.labels`, readLabels);
   const runHeaders = readHeaders(properties.headers, `${path}.headers`);
@@ -150,10 +150,10 @@ function readInvokeSpec(value: unknown, path: string): InvokeSpec {
   };
 }
 
-const readEventId = (value: unknown, path: string): string => id(value, path, LIMITS.maxEventIdLength);
+const readEventId = (value: unknown, path: string): string => readId(value, path, LIMITS.maxEventIdLength);
 
 function readEventIds(value: unknown, path: string): readonly string[] {
-  const elements = list(value, path);
+  const elements = readList(value, path);
   if (elements.length === 0 || elements.length > LIMITS.maxEventsPerWait)
     throw new Problem(
       `${path} must list 1 to ${LIMITS.maxEventsPerWait} events (maxEventsPerWait), but lists ${elements.length}`,
@@ -162,7 +162,7 @@ function readEventIds(value: unknown, path: string): readonly string[] {
 }
 
 function readEventData(value: unknown, path: string): Extract<EventContent, { kind: 'data' }> {
-  const properties = fields(value, path);
+  const properties = readFields(value, path);
   const contentType = optional(properties.contentType, `${path}.contentType`, (item, itemPath) =>
     boundedText(item, itemPath, LIMITS.maxUrlLength),
   );

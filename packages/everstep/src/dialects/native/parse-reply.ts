@@ -21,7 +21,7 @@ import {
 } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import { readError } from '../../responses/reported-error.js';
-import { describeValue, type Fields, fields, integer, jsonText, list, milliseconds, Problem, text } from '../frame-fields.js';
+import { describeValue, type Fields, readFields, integer, jsonText, readList, milliseconds, Problem, readText } from '../frame-fields.js';
 import { plannedStep } from './parse-planned-step.js';
 
 export type ParsedReply =
@@ -45,7 +45,7 @@ function readStepType(value: unknown, path: string): StepType {
 }
 
 function readStepName(value: unknown, path: string): string {
-  const name = text(value, path);
+  const name = readText(value, path);
   // Stores cannot return such text unchanged, so the journal would not match.
   if (name.includes('\u0000') || /\p{Surrogate}/u.test(name)) {
     throw new Problem(`${path} must not contain U+0000 or an unpaired surrogate`, describeValue(name));
@@ -72,7 +72,7 @@ function nextFreePosition(from: number, { ahead }: StepRequest): number {
 /** Reads when a step ran, relative to the start of the request. */
 function readRanMs(value: unknown, path: string): StepResult['ranMs'] {
   if (value === undefined) return undefined;
-  const times = list(value, path);
+  const times = readList(value, path);
   if (times.length !== 2) throw new Problem(`${path} must contain the start and the end of the step`, describeValue(value));
   const startMs = integer(times[0], `${path}[0]`, 0, Number.MAX_SAFE_INTEGER);
   return [startMs, integer(times[1], `${path}[1]`, startMs, Number.MAX_SAFE_INTEGER)];
@@ -84,7 +84,7 @@ function readRanMs(value: unknown, path: string): StepResult['ranMs'] {
  */
 function readDone(value: unknown, request: StepRequest): { readonly done: readonly StepResult[]; readonly nextStepId: number } {
   const { maxSteps, maxChars } = request.checkpoint ?? ONE_RESULT;
-  const items = list(value, 'done');
+  const items = readList(value, 'done');
   if (items.length > maxSteps)
     throw new Problem(`done has ${items.length} results, but the limit is ${maxSteps} (maxCheckpointSteps)`);
   const stepIds = new Set<number>();
@@ -94,7 +94,7 @@ function readDone(value: unknown, request: StepRequest): { readonly done: readon
     const path = `done[${index}]`;
     if (index > 0 && chars >= maxChars)
       throw new Problem(`${path} follows results of ${chars} characters, but the limit is ${maxChars} (maxCheckpointChars)`);
-    const step = fields(item, path);
+    const step = readFields(item, path);
     const head = readStepHead(step, path);
     const { stepId, type } = head;
     const out = jsonText(step.out, `${path}.out`);
@@ -116,7 +116,7 @@ function readDone(value: unknown, request: StepRequest): { readonly done: readon
 
 function readEnd(value: unknown): RunEnd | undefined {
   if (value === undefined) return undefined;
-  const end = fields(value, 'end');
+  const end = readFields(value, 'end');
   if (end.kind === 'canceled') return { kind: 'canceled' };
   if (end.kind !== 'finished') throw new Problem('end.kind must be "finished" or "canceled"', describeValue(end.kind));
   const result = jsonText(end.result, 'end.result');
@@ -129,8 +129,8 @@ function readEnd(value: unknown): RunEnd | undefined {
  */
 function readHold(value: unknown): Hold | undefined {
   if (value === undefined) return undefined;
-  const hold = fields(value, 'hold');
-  const worker = text(hold.worker, 'hold.worker');
+  const hold = readFields(value, 'hold');
+  const worker = readText(hold.worker, 'hold.worker');
   if (worker.length === 0 || worker.length > MAX_WORKER_LENGTH)
     throw new Problem(`hold.worker must have 1 to ${MAX_WORKER_LENGTH} characters`);
   return { worker, through: integer(hold.through, 'hold.through', 0, LIMITS.maxJournalSteps) };
@@ -144,9 +144,9 @@ function readProgress(frame: Fields, request: StepRequest, now: number): Progres
   const { done, nextStepId } = readDone(frame.done, request);
   if (typeof frame.advanced !== 'boolean') throw new Problem('advanced must be true or false', describeValue(frame.advanced));
   let nextPlannedId = nextStepId;
-  const planned = list(frame.planned, 'planned').map((item, index) => {
+  const planned = readList(frame.planned, 'planned').map((item, index) => {
     const path = `planned[${index}]`;
-    const step = fields(item, path);
+    const step = readFields(item, path);
     const head = readStepHead(step, path);
     if (head.stepId !== nextPlannedId) {
       throw new Problem(`${path} plans step ${head.stepId}, but the next planned step must be ${nextPlannedId}`);
@@ -170,7 +170,7 @@ function readProgress(frame: Fields, request: StepRequest, now: number): Progres
 }
 
 function readRetry(value: unknown): FailedReply['retry'] {
-  const retry = fields(value, 'retry');
+  const retry = readFields(value, 'retry');
   switch (retry.kind) {
     case 'backoff':
     case 'never':
@@ -187,13 +187,13 @@ function readRetry(value: unknown): FailedReply['retry'] {
 
 function readFailed(frame: Fields, request: StepRequest): FailedReply {
   const { done } = readDone(frame.done, request);
-  const step = frame.step === undefined ? undefined : readStepHead(fields(frame.step, 'step'), 'step');
+  const step = frame.step === undefined ? undefined : readStepHead(readFields(frame.step, 'step'), 'step');
   // An endpoint that could not read or verify the request does not know the base. Without a step the base is not
   // used.
   const usesBase = done.length > 0 || step !== undefined;
   const { length } = request.journal;
   const base = integer(frame.base, 'base', usesBase ? length : 0, usesBase ? length : Number.MAX_SAFE_INTEGER);
-  const error = fields(frame.error, 'error');
+  const error = readFields(frame.error, 'error');
   const hold = readHold(frame.hold);
   return {
     protocol: PROTOCOL_VERSION,
@@ -201,7 +201,7 @@ function readFailed(frame: Fields, request: StepRequest): FailedReply {
     base,
     done,
     ...(step ? { step } : {}),
-    error: readError(text(error.name, 'error.name'), text(error.message, 'error.message'), error),
+    error: readError(readText(error.name, 'error.name'), readText(error.message, 'error.message'), error),
     retry: readRetry(frame.retry),
     ...(hold ? { hold } : {}),
     ...readFailureFunction(frame),
@@ -212,7 +212,7 @@ function readRefused(frame: Fields): RefusedReply {
   const code = REFUSALS.get(frame.code);
   if (code === undefined)
     throw new Problem(`code must be one of ${[...REFUSALS.values()].join(', ')}`, describeValue(frame.code));
-  const message = text(frame.message, 'message').slice(0, LIMITS.maxKeptErrorLength);
+  const message = readText(frame.message, 'message').slice(0, LIMITS.maxKeptErrorLength);
   return { protocol: PROTOCOL_VERSION, kind: 'refused', code, message };
 }
 
@@ -251,7 +251,7 @@ export function parseReply(body: string, request: StepRequest, now: number): Par
 /** Reads a reply that was already parsed with `parseJson`, which checks its bounds. */
 export function readReply(frame: unknown, request: StepRequest, now: number): ParsedReply {
   try {
-    return { ok: true, reply: readReplyFrame(fields(frame, 'the body'), request, now) };
+    return { ok: true, reply: readReplyFrame(readFields(frame, 'the body'), request, now) };
   } catch (problem) {
     if (problem instanceof Problem) return { ok: false, problem: problem.message, summary: problem.summary };
     throw problem;

@@ -8,7 +8,7 @@ import type { DashboardHarness } from './dashboard.fixture.js';
 export class Receiver {
   readonly url: string;
   /** Bodies that `/ok` has received. */
-  readonly received: string[] = [];
+  readonly receivedBodies: string[] = [];
   private readonly server: Server;
 
   private constructor(server: Server) {
@@ -24,7 +24,7 @@ export class Receiver {
       let body = '';
       for await (const chunk of request) body += String(chunk);
       const isDown = request.url?.startsWith('/down') === true;
-      if (!isDown) receiver.received.push(body);
+      if (!isDown) receiver.receivedBodies.push(body);
       response.writeHead(isDown ? 503 : 200, { 'content-type': 'text/plain' }).end(isDown ? 'down for repairs' : 'thanks');
     });
     return receiver;
@@ -50,7 +50,7 @@ export const adminOf = (harness: DashboardHarness): AdminClient =>
   });
 
 /** Sends a request; rejects if the server rejects it. */
-export async function sent(
+export async function sendRequest(
   harness: DashboardHarness,
   method: string,
   path: string,
@@ -82,19 +82,19 @@ export async function seedAccount(harness: DashboardHarness, receiver: Receiver)
   for (let id = 600; id < 603; id++)
     await harness.client.trigger(order, { body: { id }, flowControl: { key: 'imports', rate: 1, period: '3600s' } });
   await harness.client.trigger(harness.urls['/approval'], { body: { id: 7 } });
-  await sent(harness, 'POST', '/v2/destinations/hold', { origin: 'https://shop.example.com', reason: 'moves to a new host' });
+  await sendRequest(harness, 'POST', '/v2/destinations/hold', { origin: 'https://shop.example.com', reason: 'moves to a new host' });
 
-  await sent(harness, 'POST', '/v2/queues', { queueName: 'mail', parallelism: 2, paused: true });
-  await sent(harness, 'POST', '/v2/queues', { queueName: 'invoices', parallelism: 1 });
-  for (let mail = 1; mail <= 3; mail++) await sent(harness, 'POST', `/v2/enqueue/mail/${receiver.url}/ok`, { mail });
+  await sendRequest(harness, 'POST', '/v2/queues', { queueName: 'mail', parallelism: 2, paused: true });
+  await sendRequest(harness, 'POST', '/v2/queues', { queueName: 'invoices', parallelism: 1 });
+  for (let mail = 1; mail <= 3; mail++) await sendRequest(harness, 'POST', `/v2/enqueue/mail/${receiver.url}/ok`, { mail });
   const endpoints = [
     { name: 'first', url: `${receiver.url}/ok/first` },
     { name: 'second', url: `${receiver.url}/ok/second` },
   ];
-  await sent(harness, 'POST', '/v2/topics/partners/endpoints', { endpoints });
-  await sent(harness, 'POST', '/v2/publish/partners', { news: 'from the shop' });
-  await sent(harness, 'POST', `/v2/publish/${receiver.url}/down`, { order: 1 }, { 'upstash-retries': '0' });
-  await sent(
+  await sendRequest(harness, 'POST', '/v2/topics/partners/endpoints', { endpoints });
+  await sendRequest(harness, 'POST', '/v2/publish/partners', { news: 'from the shop' });
+  await sendRequest(harness, 'POST', `/v2/publish/${receiver.url}/down`, { order: 1 }, { 'upstash-retries': '0' });
+  await sendRequest(
     harness,
     'POST',
     `/v2/publish/${receiver.url}/down`,

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { acceptInvitation } from '@everstep/sdk';
-import { each } from '../nodes.fixture.js';
+import { forEachIndex } from '../nodes.fixture.js';
 import { openBrowser } from './chromium.fixture.js';
-import { becomes, DashboardHarness, Window } from './dashboard.fixture.js';
+import { waitUntilEqual, DashboardHarness, Window } from './dashboard.fixture.js';
 import { adminOf, Receiver, type SeededAccount, seedAccount } from './dashboard-account.fixture.js';
 
 const opened = await openBrowser();
@@ -153,7 +153,7 @@ describe('account pages', { skip }, () => {
     await button('Pause mail').waitFor();
     const mail = window.page.getByRole('grid', { name: 'Queues' }).getByRole('row').filter({ hasText: 'mail' });
     await mail.getByRole('gridcell', { name: '0', exact: true }).waitFor();
-    assert.deepEqual(receiver.received.filter((body) => body.startsWith('{"mail"')).sort(), [
+    assert.deepEqual(receiver.receivedBodies.filter((body) => body.startsWith('{"mail"')).sort(), [
       '{"mail":1}',
       '{"mail":2}',
       '{"mail":3}',
@@ -180,7 +180,7 @@ describe('account pages', { skip }, () => {
     await page.keyboard.press('Enter');
     await dialogClosed();
     await button('Resume by-keyboard').waitFor();
-    await becomes(() => page.locator(':focus').allInnerTexts(), ['New queue'], 'the focus returns to the button');
+    await waitUntilEqual(() => page.locator(':focus').allInnerTexts(), ['New queue'], 'the focus returns to the button');
     await page.getByRole('grid', { name: 'Queues' }).getByRole('row').nth(1).focus();
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
@@ -228,7 +228,7 @@ describe('account pages', { skip }, () => {
     await dialogClosed();
     await button('Show 1 new message').click();
     await row('/ok/by-hand').getByText('Delivered').waitFor();
-    assert.ok(receiver.received.includes('{"hello":"shop"}'));
+    assert.ok(receiver.receivedBodies.includes('{"hello":"shop"}'));
     await row('Retry pending').click();
     const events = dialog().getByRole('table', { name: 'Events' });
     await events.getByText('503').first().waitFor();
@@ -238,7 +238,7 @@ describe('account pages', { skip }, () => {
     await events.getByText('Canceled').waitFor();
     await inDialog('Close').click();
     await dialogClosed();
-    await becomes(async () => 'message' in (await window.parameters()), false);
+    await waitUntilEqual(async () => 'message' in (await window.parameters()), false);
     await window.page.getByLabel('State').selectOption('FAILED');
     await row('Failed').waitFor();
     await row('Delivered').first().waitFor({ state: 'detached' });
@@ -278,8 +278,8 @@ describe('account pages', { skip }, () => {
     await inDialog('Save and delete').click();
     await dialogClosed();
     await window.page.reload();
-    await window.settled();
-    await becomes(() => window.page.getByLabel('Canceled runs: max days').inputValue(), '30');
+    await window.waitUntilSettled();
+    await waitUntilEqual(() => window.page.getByLabel('Canceled runs: max days').inputValue(), '30');
   });
 
   test('team: a member is invited, accepts, gets another role and is removed', async () => {
@@ -307,7 +307,7 @@ describe('account pages', { skip }, () => {
     await invited.page.getByText('Save this API key now').waitFor();
     await invited.page.close();
     await window.page.reload();
-    await window.settled();
+    await window.waitUntilSettled();
     await button('Change role of grace@shop.example').click();
     await dialog().getByLabel('Role').selectOption('admin');
     await inDialog('Change role').click();
@@ -411,12 +411,12 @@ describe('account pages', { skip }, () => {
         await retry.dispatchEvent('click');
         await retry.waitForElementState('hidden');
       }
-      await becomes(() => page.getByRole('alert').count(), 0, name);
+      await waitUntilEqual(() => page.getByRole('alert').count(), 0, name);
       assert.deepEqual(own.problems, [], name);
       await page.close();
     }
     const names = 'overview events workers flow-control schedules queues instance team search audit nodes'.split(' ');
-    await each(names.length, 3, (n) => failsAndRecovers(names[n] ?? ''));
+    await forEachIndex(names.length, 3, (n) => failsAndRecovers(names[n] ?? ''));
     await context.close();
   });
 
@@ -436,7 +436,7 @@ describe('account pages', { skip }, () => {
       ['instance', 'Move to team'],
     ] as const) {
       await own.page.goto(`/q/${id}/${page}`);
-      await own.settled();
+      await own.waitUntilSettled();
       const disabled = own.page.getByRole('button', { name, exact: true });
       await disabled.waitFor();
       assert.equal(await disabled.isDisabled(), true, page);

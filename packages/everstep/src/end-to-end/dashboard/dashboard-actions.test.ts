@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { acceptInvitation, Client } from '@everstep/sdk';
 import { openBrowser } from './chromium.fixture.js';
-import { becomes, DashboardHarness, type Window } from './dashboard.fixture.js';
+import { waitUntilEqual, DashboardHarness, type Window } from './dashboard.fixture.js';
 import { adminOf, Receiver } from './dashboard-account.fixture.js';
 import { Incident } from './incident.fixture.js';
 
@@ -60,7 +60,7 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
     await row.click();
     const card = window.page.getByRole('region', { name: 'Group', exact: true });
     await card.getByText('Resolved', { exact: true }).waitFor();
-    await becomes(() => card.getByRole('button', { name: 'Resolve' }).isDisabled(), true);
+    await waitUntilEqual(() => card.getByRole('button', { name: 'Resolve' }).isDisabled(), true);
     await card.getByRole('button', { name: 'Resolve' }).click({ force: true });
     await showsText('This group is already resolved');
     assert.deepEqual(await window.findings(), []);
@@ -92,7 +92,7 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
     await window.page.waitForURL('**/runs/**');
     await showsText('Resumed from');
     await showsText('Succeeded');
-    assert.equal(await incident.letters(harness.client), RUNS - 2);
+    assert.equal(await incident.countDeadLetters(harness.client), RUNS - 2);
     assert.deepEqual(window.problems, []);
   });
 
@@ -106,7 +106,7 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
       failureCallback: `${receiver.url}/down`,
       retryDelay: '3600000',
     });
-    await harness.ended(workflowRunId);
+    await harness.waitForEnd(workflowRunId);
     await window.goTo(`dead-letters?view=entries&workflowRunId=${workflowRunId}`);
     await rows('Dead letters').first().click();
     await button('Cancel').click();
@@ -119,7 +119,7 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
 
   test('the rate of a running repair is changed, and its results are filtered by state', async () => {
     incident.fix();
-    const left = await incident.letters(harness.client);
+    const left = await incident.countDeadLetters(harness.client);
     await window.goTo('repairs/new');
     await button('Create plan').click();
     await window.page.getByLabel('Max starts per second', { exact: true }).fill('2');
@@ -127,14 +127,14 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
     await button(`Resume ${left} dead letters`).click();
     await showsText(/^In progress:/);
     await window.page.getByText(/^Change rate/).click();
-    await becomes(() => button(/^Apply/).isDisabled(), true);
+    await waitUntilEqual(() => button(/^Apply/).isDisabled(), true);
     await window.page.getByLabel('Max starts per second', { exact: true }).fill('400');
     await button('Apply 400 per second').click();
     await showsText('Changed the rate to 400 per second');
     await showsText(`Done: ${left} succeeded of ${left}.`);
     await window.page.getByRole('button', { name: /^Succeeded/ }).click();
     await showsText(`${left} dead letters shown`);
-    await becomes(async () => (await window.parameters()).state, 'succeeded');
+    await waitUntilEqual(async () => (await window.parameters()).state, 'succeeded');
     await window.page.getByRole('button', { name: /^Failed again/ }).click();
     await showsText('None in this state: Failed again');
     await window.page.getByRole('button', { name: /^All/ }).click();
@@ -168,7 +168,7 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
     await watching.page.getByText('Undone: nothing was deleted.').waitFor();
     await window.goTo('dead-letters?view=entries');
     await rows('Dead letters').nth(4).waitFor();
-    await becomes(() => window.page.getByText(/^Deletion in/).count(), 0);
+    await waitUntilEqual(() => window.page.getByText(/^Deletion in/).count(), 0);
     assert.deepEqual([...window.problems, ...watching.problems], []);
     await watching.page.close();
   });
@@ -236,7 +236,7 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
     ];
     for (const [page, ...names] of pages) {
       await own.page.goto(`${instancePath}/${page}`);
-      await own.settled();
+      await own.waitUntilSettled();
       for (const name of names) {
         const disabled = own.page.getByRole('button', { name, exact: true });
         assert.equal(await disabled.isDisabled(), true, `${page}: ${name}`);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
-import { becomes, DashboardHarness, type Window } from './dashboard.fixture.js';
+import { waitUntilEqual, DashboardHarness, type Window } from './dashboard.fixture.js';
 import { Receiver } from './dashboard-account.fixture.js';
 
 const opened = await openBrowser();
@@ -26,7 +26,7 @@ describe('alerts in the dashboard', { skip: opened.kind === 'missing' ? opened.m
   const dialog = () => window.page.getByRole('dialog');
   const row = (text: string | RegExp) => window.page.getByRole('row').filter({ hasText: text });
   const notices = (): readonly { readonly type: string; readonly alert?: { readonly error?: string } }[] =>
-    receiver.received.map((body) => JSON.parse(body));
+    receiver.receivedBodies.map((body) => JSON.parse(body));
 
   test('a destination is created, and its test button sends a notice', async () => {
     await window.goTo('alerts');
@@ -38,8 +38,8 @@ describe('alerts in the dashboard', { skip: opened.kind === 'missing' ? opened.m
     await dialog().getByRole('button', { name: 'Done' }).click();
     await button('Test destination on-call').click();
     await window.page.getByText('Sent a test notice to on-call').first().waitFor();
-    await becomes(async () => notices().length, 1);
-    assert.equal(notices()[0]?.type, 'alert.test', receiver.received[0]);
+    await waitUntilEqual(async () => notices().length, 1);
+    assert.equal(notices()[0]?.type, 'alert.test', receiver.receivedBodies[0]);
   });
 
   test('a rule notifies the destination of a failed run, and the alert leads to its dead letter', async () => {
@@ -54,8 +54,8 @@ describe('alerts in the dashboard', { skip: opened.kind === 'missing' ? opened.m
 
     harness.faults.address = true;
     const { workflowRunId } = await harness.triggerAt('/order', { body: { id: 1 }, waitForResult: true });
-    await becomes(async () => notices().length, 2);
-    assert.match(notices()[1]?.alert?.error ?? '', /address of order 1 is invalid/, receiver.received[1]);
+    await waitUntilEqual(async () => notices().length, 2);
+    assert.match(notices()[1]?.alert?.error ?? '', /address of order 1 is invalid/, receiver.receivedBodies[1]);
     await row(/address of order 1 is invalid/)
       .getByText('Open', { exact: true })
       .waitFor();

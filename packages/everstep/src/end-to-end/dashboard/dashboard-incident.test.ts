@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Locator } from 'playwright-core';
 import { listen } from '../nodes.fixture.js';
 import { openBrowser } from './chromium.fixture.js';
-import { becomes, DashboardHarness, type Window } from './dashboard.fixture.js';
+import { waitUntilEqual, DashboardHarness, type Window } from './dashboard.fixture.js';
 import { Incident } from './incident.fixture.js';
 import { Keyboard } from './keyboard.fixture.js';
 
@@ -45,7 +45,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     // Three groups of failures.
     await groups(window).nth(3).waitFor();
     await window.screenshot('groups-1440-light');
-    await becomes(() => groups(window).count(), 1 + 3);
+    await waitUntilEqual(() => groups(window).count(), 1 + 3);
     for (const [text, count] of [
       [/payment service answered/, 250],
       [/Cannot read properties/, 150],
@@ -84,14 +84,14 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByRole('form').getByText('2.5 s').waitFor();
     await window.screenshot('plan-1440-light', true);
     assert.deepEqual(await window.findings(), []);
-    assert.equal(await incident.letters(harness.client), RUNS);
+    assert.equal(await incident.countDeadLetters(harness.client), RUNS);
 
     // The app is not fixed yet: the canary fails and the other entries are not processed.
     await page.getByRole('button', { name: 'Resume 10 and wait' }).click();
     await page.getByText(/^Stopped automatically: \d+ of the first 10 failed again/).waitFor();
-    await window.settled();
+    await window.waitUntilSettled();
     await window.screenshot('stopped-1440-light', true);
-    assert.equal(await incident.letters(harness.client), RUNS);
+    assert.equal(await incident.countDeadLetters(harness.client), RUNS);
 
     // The app is fixed: the canary passes and the other entries follow.
     incident.fix();
@@ -102,16 +102,16 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByRole('checkbox', { name: 'Then continue with the rest automatically' }).check();
     await page.getByRole('button', { name: 'Resume 10 first, then all 500' }).click();
     await page.getByText('Done: 500 succeeded of 500.').waitFor({ timeout: 120_000 });
-    await window.settled();
+    await window.waitUntilSettled();
     const done = ['Succeeded500', 'Failed again0', 'Canceled0', 'Already handled0', 'In progress0', 'Pending0'];
-    await becomes(() => figures(window), done);
+    await waitUntilEqual(() => figures(window), done);
     await window.screenshot('done-1440-light', true);
     assert.deepEqual(await window.findings(), []);
 
     // No dead letters are left, and the report stays.
     await page.getByRole('link', { name: 'View dead letters' }).click();
     await page.getByText('No dead letters', { exact: true }).waitFor();
-    assert.equal(await incident.letters(harness.client), 0);
+    assert.equal(await incident.countDeadLetters(harness.client), 0);
     await page.getByRole('link', { name: 'Repairs', exact: true }).click();
     await page.getByRole('row').filter({ hasText: 'Done' }).click();
     await page.getByText('Done: 500 succeeded of 500.').waitFor();
@@ -133,11 +133,11 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await keyboard.write('textbox', 'API key', harness.variable('EVERSTEP_ADMIN_API_KEY'));
     await keyboard.press('Enter');
     await page.waitForURL('**/q/**');
-    await window.settled();
+    await window.waitUntilSettled();
 
     await keyboard.enter('link', /^Dead letters/);
     await groups(window).nth(3).waitFor();
-    await becomes(() => page.getByText('Regressed', { exact: true }).count(), 3 + 1, 'three badges and the filter option');
+    await waitUntilEqual(() => page.getByText('Regressed', { exact: true }).count(), 3 + 1, 'three badges and the filter option');
     await keyboard.to('row', /dead letters?|payment|Cannot read|template/);
     await keyboard.press('Space', 'ArrowDown', 'ArrowDown', 'Shift+Space');
     await page.getByText('3 groups selected, 500 dead letters').waitFor();
@@ -172,7 +172,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByText('Done: 500 succeeded of 500.').waitFor({ timeout: 120_000 });
     await keyboard.enter('link', 'View dead letters');
     await page.getByText('No dead letters', { exact: true }).waitFor();
-    assert.equal(await incident.letters(harness.client), 0);
+    assert.equal(await incident.countDeadLetters(harness.client), 0);
     assert.deepEqual(window.problems, []);
   });
 
@@ -202,13 +202,13 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
       .waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Abort repair' }).click();
     await page.getByText(/^Aborted: \d+ succeeded\. \d+ dead letters were not processed/).waitFor();
-    const left = await incident.letters(harness.client);
+    const left = await incident.countDeadLetters(harness.client);
     assert.ok(left > 0 && left < 30, `${left} are left`);
     assert.deepEqual(window.problems, []);
   });
 
   test('the link in the notice of an alert leads to exactly its dead letters, which are repaired with five clicks', async (t) => {
-    const before = await incident.letters(harness.client);
+    const before = await incident.countDeadLetters(harness.client);
     const { alerts } = harness.client;
     const concerned = 12;
     const notices: { readonly type: string; readonly dashboardUrl: string }[] = [];
@@ -224,9 +224,9 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await alerts.rules.put('incident', { condition: { kind: 'run-failed', workflowUrl }, destinations: ['people'] });
     incident.break();
     await incident.fail(harness.client, 20);
-    await becomes(() => incident.letters(harness.client), before + 20);
+    await waitUntilEqual(() => incident.countDeadLetters(harness.client), before + 20);
     incident.fix();
-    await becomes(async () => notices.length, 1);
+    await waitUntilEqual(async () => notices.length, 1);
     await alerts.rules.delete('incident');
     const window = await harness.signedIn({ width: 390, height: 844, theme: 'dark' });
     const { page } = window;
@@ -239,12 +239,12 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByRole('checkbox', { name: 'Then continue with the rest automatically' }).check();
     await page.getByRole('button', { name: `Resume 10 first, then all ${concerned}` }).click();
     await page.getByText(`Done: ${concerned} succeeded of ${concerned}.`).waitFor({ timeout: 120_000 });
-    assert.equal(await incident.letters(harness.client), before + 20 - concerned);
+    assert.equal(await incident.countDeadLetters(harness.client), before + 20 - concerned);
     assert.deepEqual(window.problems, []);
   });
 
   test('a bulk delete counts down and is undone', async () => {
-    const left = await incident.letters(harness.client);
+    const left = await incident.countDeadLetters(harness.client);
     const window = await harness.signedIn({ width: 390, height: 844 });
     const { page } = window;
     await window.goTo('dead-letters');
@@ -267,7 +267,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     assert.deepEqual(await window.findings(), []);
     await page.getByRole('button', { name: 'Undo deletion' }).click();
     await page.getByText('Undone: nothing was deleted.').waitFor();
-    assert.equal(await incident.letters(harness.client), left);
+    assert.equal(await incident.countDeadLetters(harness.client), left);
     assert.deepEqual(window.problems, []);
   });
 
@@ -311,7 +311,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
   });
 
   test('a single dead letter shows its error and is restarted or deleted', async () => {
-    const left = await incident.letters(harness.client);
+    const left = await incident.countDeadLetters(harness.client);
     const window = await harness.signedIn({ width: 900 });
     const { page } = window;
     await window.goTo('dead-letters?view=entries');
@@ -320,7 +320,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     assert.deepEqual(await window.findings(), []);
     await page.getByRole('row').nth(1).click();
     await page.getByRole('heading', { name: 'Error', exact: true }).waitFor();
-    await window.settled();
+    await window.waitUntilSettled();
     await window.screenshot('entry-900-light', true);
     assert.deepEqual(await window.findings(), []);
     await page.getByRole('list', { name: 'Your code' }).first().getByText('incident.fixture.js').first().waitFor();
@@ -336,7 +336,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete dead letter' }).click();
     await page.waitForURL('**/dead-letters?view=entries');
-    assert.equal(await incident.letters(harness.client), left - 2);
+    assert.equal(await incident.countDeadLetters(harness.client), left - 2);
     assert.deepEqual(window.problems, []);
   });
 
@@ -354,7 +354,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await window.goTo('dead-letters?state=known');
     await row.click();
     await page.getByRole('region', { name: 'Group', exact: true }).getByText('Known', { exact: true }).waitFor();
-    await window.settled();
+    await window.waitUntilSettled();
     await window.screenshot('group-390-dark');
     assert.deepEqual(await window.findings(), []);
     await page.getByRole('link', { name: 'Plan repair for all' }).click();

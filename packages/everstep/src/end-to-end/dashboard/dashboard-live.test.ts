@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
-import { DashboardHarness, type Seeded, type Window } from './dashboard.fixture.js';
-import { Receiver, seedAccount, sent } from './dashboard-account.fixture.js';
+import { DashboardHarness, type SeededRuns, type Window } from './dashboard.fixture.js';
+import { Receiver, seedAccount, sendRequest } from './dashboard-account.fixture.js';
 
 const opened = await openBrowser();
 
@@ -44,7 +44,7 @@ const MOVED = `
 describe('live pages', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
   let harness: DashboardHarness;
   let receiver: Receiver;
-  let seeded: Seeded;
+  let seeded: SeededRuns;
   let repairId = '';
   const windows = new Map<string, Window>();
   before(async () => {
@@ -65,7 +65,7 @@ describe('live pages', { skip: opened.kind === 'missing' ? opened.missing : fals
       const window = await harness.window({ like: first });
       windows.set(page, window);
       await window.page.goto(new URL(first.page.url()).pathname.replace(/\/overview$/, '/') + addressOf(page));
-      await window.settled();
+      await window.waitUntilSettled();
     }
     await harness.client.repairs.continue(repairId, { ratePerSecond: 0.1 });
     await repairPage().getByRole('button', { name: 'Pause', exact: true }).waitFor();
@@ -87,15 +87,15 @@ describe('live pages', { skip: opened.kind === 'missing' ? opened.missing : fals
     await client.repairs.continue(repairId, { ratePerSecond: 10 });
     await client.trigger(urls['/order'], { body: { id: 703 }, flowControl: { key: 'imports', rate: 1, period: '3600s' } });
     await client.trigger(urls['/approval'], { body: { id: 704 } });
-    await sent(harness, 'POST', '/v2/queues', { queueName: 'another', parallelism: 1 });
-    await sent(harness, 'POST', `/v2/publish/${receiver.url}/down`, { order: 3 }, { 'upstash-retries': '0' });
+    await sendRequest(harness, 'POST', '/v2/queues', { queueName: 'another', parallelism: 1 });
+    await sendRequest(harness, 'POST', `/v2/publish/${receiver.url}/down`, { order: 3 }, { 'upstash-retries': '0' });
     for (const fault of ['payments', 'stock'] as const) {
       faults[fault] = true;
-      await harness.ended((await client.trigger(urls['/order'], { body: { id: 705 }, retries: 0 })).workflowRunId);
+      await harness.waitForEnd((await client.trigger(urls['/order'], { body: { id: 705 }, retries: 0 })).workflowRunId);
       faults[fault] = false;
     }
     await client.notify({ eventId: 'approval/5' });
-    await harness.ended(seeded.waiting);
+    await harness.waitForEnd(seeded.waiting);
     while ((await client.repairs.get(repairId)).state !== 'done') await windows.get('repairs')?.page.waitForTimeout(200);
   }
 

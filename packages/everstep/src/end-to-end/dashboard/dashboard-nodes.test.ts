@@ -6,7 +6,7 @@ import { toNodeHandler } from '@everstep/sdk/node';
 import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
 import { type Endpoint, listen, Nodes } from '../nodes.fixture.js';
 import { openBrowser } from './chromium.fixture.js';
-import { becomes, Window } from './dashboard.fixture.js';
+import { waitUntilEqual, Window } from './dashboard.fixture.js';
 
 const [schemas, opened] = await Promise.all([openTestSchemas(), openBrowser()]);
 const skip = typeof schemas === 'string' ? schemas : opened.kind === 'missing' ? opened.missing : false;
@@ -45,12 +45,12 @@ suite('dashboard with two nodes', { skip, timeout: 240_000 }, () => {
     await window.goTo('nodes');
     const rows = page.getByRole('grid', { name: 'Nodes' }).getByRole('row').filter({ hasText: 'Up' });
     await rows.nth(1).waitFor();
-    await becomes(() => rows.filter({ hasText: 'serves this page' }).count(), 1);
+    await waitUntilEqual(() => rows.filter({ hasText: 'serves this page' }).count(), 1);
     await window.screenshot('two-nodes-1440-light');
     assert.deepEqual(await window.findings(), []);
     await there.end('SIGKILL');
     await rows.nth(1).waitFor({ state: 'detached', timeout: 30_000 });
-    await becomes(() => rows.filter({ hasText: 'serves this page' }).count(), 1);
+    await waitUntilEqual(() => rows.filter({ hasText: 'serves this page' }).count(), 1);
     await there.start();
     await rows.nth(1).waitFor({ timeout: 30_000 });
     assert.deepEqual(window.problems, []);

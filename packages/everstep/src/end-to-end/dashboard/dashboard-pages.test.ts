@@ -7,14 +7,14 @@ import { after, before, describe, test } from 'node:test';
 import { NonRetryableError, serve } from '@everstep/sdk';
 import { serveWorkflows } from '@everstep/sdk/testing';
 import { openBrowser } from './chromium.fixture.js';
-import { becomes, DashboardHarness, type Seeded, VIEWPORTS } from './dashboard.fixture.js';
+import { waitUntilEqual, DashboardHarness, type SeededRuns, VIEWPORTS } from './dashboard.fixture.js';
 import { addressOf, PAGES } from './pages.fixture.js';
 
 const opened = await openBrowser();
 
 describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
   let harness: DashboardHarness;
-  let seeded: Seeded;
+  let seeded: SeededRuns;
   before(async () => {
     if (opened.kind === 'missing') return;
     harness = await DashboardHarness.open(opened.browser);
@@ -29,7 +29,7 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
     test(`${viewport}: sign-in page`, async () => {
       const window = await harness.window(size);
       await window.page.goto('/');
-      await window.settled();
+      await window.waitUntilSettled();
       await window.page.getByLabel('Email').waitFor();
       await window.screenshot(`sign-in-${viewport}`);
       assert.deepEqual(await window.faults(), []);
@@ -52,7 +52,7 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
     const { page } = window;
     await window.goTo('runs?state=RUN_FAILED');
     const histogram = page.getByRole('region', { name: 'Runs by creation time' });
-    await becomes(() => histogram.getByRole('status').innerText(), '9 runs.');
+    await waitUntilEqual(() => histogram.getByRole('status').innerText(), '9 runs.');
     const plot = histogram.getByRole('slider');
     const { x, y, width, height } = (await plot.boundingBox()) ?? assert.fail('no histogram');
     await page.mouse.move(x + 2, y + height / 2);
@@ -63,11 +63,11 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
     const { from, to, state } = await window.parameters();
     assert.ok(Number(from) < Number(to) && state === 'RUN_FAILED');
     await page.getByRole('button', { name: 'Show all times' }).click();
-    await becomes(() => window.parameters(), { state: 'RUN_FAILED' });
+    await waitUntilEqual(() => window.parameters(), { state: 'RUN_FAILED' });
     await plot.press('Home');
     await plot.press('Shift+End');
     await plot.press('Enter');
-    await becomes(() => histogram.getByRole('status').innerText(), '9 runs.');
+    await waitUntilEqual(() => histogram.getByRole('status').innerText(), '9 runs.');
     assert.ok((await window.parameters()).from);
     await page.getByRole('button', { name: 'Top values' }).click();
     await page
@@ -78,27 +78,27 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
     await window.screenshot('histogram');
     assert.deepEqual(await window.faults(), []);
     await page.getByRole('button', { name: 'shop 9' }).click();
-    await becomes(async () => (await window.parameters()).label, 'shop');
+    await waitUntilEqual(async () => (await window.parameters()).label, 'shop');
   });
 
   test('the overview leads to what needs attention and to the pages of workflows', async () => {
     const window = await harness.signedIn();
     const { page } = window;
     await page.getByLabel('Time range').selectOption('1h');
-    await becomes(() => window.parameters(), { window: '1h' });
+    await waitUntilEqual(() => window.parameters(), { window: '1h' });
     const started = page.locator('dl.insight-figures > div').filter({ hasText: 'Started' });
-    await becomes(() => started.innerText(), 'Started\n15');
+    await waitUntilEqual(() => started.innerText(), 'Started\n15');
     await page.getByRole('grid', { name: 'Top workflows' }).getByRole('row').filter({ hasText: '/order' }).click();
-    await becomes(() => window.parameters(), { url: harness.urls['/order'], window: '1h' });
+    await waitUntilEqual(() => window.parameters(), { url: harness.urls['/order'], window: '1h' });
     const steps = page.getByRole('grid', { name: 'Steps' });
     await page.getByLabel('Order of steps').selectOption('failing');
     const failures = (row: number) => steps.getByRole('row').nth(row).getByRole('gridcell').nth(2).innerText();
-    await becomes(async () => [await failures(1), await failures(-1)], ['3', '0']);
+    await waitUntilEqual(async () => [await failures(1), await failures(-1)], ['3', '0']);
     await page.getByRole('grid', { name: 'Recent failures' }).getByRole('row').nth(1).click();
     await page.waitForURL('**/dead-letters/dlq_*');
     await page.goBack();
     await page.getByRole('link', { name: 'View runs' }).click();
-    await becomes(() => window.parameters(), { url: harness.urls['/order'] });
+    await waitUntilEqual(() => window.parameters(), { url: harness.urls['/order'] });
     await page.getByRole('grid', { name: 'Runs' }).getByRole('link', { name: '/order' }).first().click();
     await page.getByRole('heading', { name: 'Workflow order' }).waitFor();
     await page.getByRole('link', { name: 'Overview', exact: true }).click();
@@ -121,7 +121,7 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
     const errorsNow = async () => (await harness.client.insights.get()).now.errors;
     const known = await errorsNow();
     for (const body of causes) await harness.client.trigger(failing.urls['/fail'], { body, retries: 0 });
-    await becomes(errorsNow, known + causes.length);
+    await waitUntilEqual(errorsNow, known + causes.length);
     const window = await harness.signedIn();
     const { page } = window;
     const list = page.getByLabel('What needs attention').getByRole('listitem');

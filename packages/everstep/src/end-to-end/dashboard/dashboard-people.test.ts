@@ -92,7 +92,7 @@ describe('users and credentials', { skip }, () => {
   test('a named token is created, shown once and revoked, and an instance is deleted', async () => {
     const { id } = await adminOf(harness).instances.create({ name: 'old app', region: 'eu-central-1' });
     await window.page.goto(`${harness.url}/q/${id}/instance`);
-    await window.settled();
+    await window.waitUntilSettled();
     await button('New token').click();
     await dialog().getByLabel('Name').fill('ci');
     await checkPage();
@@ -119,7 +119,7 @@ describe('users and credentials', { skip }, () => {
     await inDialog('Delete permanently').click();
     await window.page.waitForURL(({ pathname }) => pathname.startsWith('/q/') && !pathname.includes(id));
     fetchList();
-    await window.settled();
+    await window.waitUntilSettled();
     assert.ok(!window.page.url().includes(id));
     await window.page.unroute('**/v2/queue/users');
     assert.ok(!(await adminOf(harness).instances.list()).some((queue) => queue.id === id && queue.state === undefined));

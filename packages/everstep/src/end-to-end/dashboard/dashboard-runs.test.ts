@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
-import { becomes, DashboardHarness, type Seeded, type Window } from './dashboard.fixture.js';
+import { waitUntilEqual, DashboardHarness, type SeededRuns, type Window } from './dashboard.fixture.js';
 
 const opened = await openBrowser();
 
 describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
   let harness: DashboardHarness;
-  let seeded: Seeded;
+  let seeded: SeededRuns;
   let window: Window;
   before(async () => {
     if (opened.kind === 'missing') return;
@@ -58,18 +58,18 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     await window.goTo('runs');
     const { page } = window;
     await page.getByLabel('State').selectOption('RUN_FAILED');
-    await becomes(() => window.parameters(), { state: 'RUN_FAILED' });
+    await waitUntilEqual(() => window.parameters(), { state: 'RUN_FAILED' });
     await rowOf(seeded.failed[8] ?? '').waitFor();
     await rowOf(seeded.good).waitFor({ state: 'detached' });
     await page.getByLabel('Search', { exact: true }).fill('payment 503');
-    await becomes(() => window.parameters(), { state: 'RUN_FAILED', q: 'payment 503' });
+    await waitUntilEqual(() => window.parameters(), { state: 'RUN_FAILED', q: 'payment 503' });
     await rowOf(seeded.failed[0] ?? '').waitFor();
     await rowOf(seeded.failed[8] ?? '').waitFor({ state: 'detached' });
     await rowOf(seeded.failed[0] ?? '').click();
     await heading(/wfr_/).waitFor();
     await page.goBack();
     await rowOf(seeded.failed[0] ?? '').waitFor();
-    await becomes(() => page.getByLabel('Search', { exact: true }).inputValue(), 'payment 503');
+    await waitUntilEqual(() => page.getByLabel('Search', { exact: true }).inputValue(), 'payment 503');
     await page.getByLabel('Search', { exact: true }).fill('no such thing anywhere');
     await page.getByText('No matching runs').waitFor();
     await page.getByRole('button', { name: 'Clear filters' }).first().click();
@@ -82,16 +82,16 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     await page.getByLabel('Waiting for').selectOption('retry');
     await rowOf(seeded.retrying).getByText('Retry 1 of 5').waitFor();
     await rowOf(seeded.good).waitFor({ state: 'detached' });
-    await becomes(() => window.parameters(), { waits: 'retry' });
+    await waitUntilEqual(() => window.parameters(), { waits: 'retry' });
     await page.getByRole('button', { name: 'Clear filters' }).click();
     await rowOf(seeded.good).waitFor();
     await page.getByRole('button', { name: 'Created' }).click();
-    await becomes(() => page.getByRole('row').nth(1).locator('.run-link').getAttribute('title'), seeded.good);
+    await waitUntilEqual(() => page.getByRole('row').nth(1).locator('.run-link').getAttribute('title'), seeded.good);
     await page.locator('[aria-sort=ascending]').waitFor();
     await page.getByRole('button', { name: 'More filters' }).click();
     await page.getByLabel('Took at least').fill('1h');
     await page.getByText('No matching runs').waitFor();
-    await becomes(() => window.parameters(), { order: 'oldest-first', min: '1h' });
+    await waitUntilEqual(() => window.parameters(), { order: 'oldest-first', min: '1h' });
   });
 
   test('the keyboard moves through a list and opens a run', async () => {
@@ -102,10 +102,10 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('k');
     const id = (await page.getByRole('row').nth(2).locator('.run-link').getAttribute('title')) ?? '';
-    await becomes(() => page.locator('[role=row]:focus .run-link').getAttribute('title'), id);
+    await waitUntilEqual(() => page.locator('[role=row]:focus .run-link').getAttribute('title'), id);
     await page.keyboard.press('Enter');
     await heading(id).waitFor();
-    await becomes(() => page.locator('h1:focus').count(), 1, 'the heading of the new page has the focus');
+    await waitUntilEqual(() => page.locator('h1:focus').count(), 1, 'the heading of the new page has the focus');
   });
 
   test('hovering over a time in a list shows it in both time zones', async () => {
@@ -132,10 +132,10 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
       return / UTC.* local/.test((await page.locator(`[id="${id}"]`).allTextContents()).join());
     };
     await exact.waitFor();
-    await becomes(() => described(2), true);
+    await waitUntilEqual(() => described(2), true);
     await page.keyboard.press('j');
-    await becomes(() => described(3), true);
-    await becomes(() => described(2), false);
+    await waitUntilEqual(() => described(3), true);
+    await waitUntilEqual(() => described(2), false);
     await exact.waitFor();
     await page.keyboard.press('Escape');
     await exact.waitFor({ state: 'detached' });
@@ -151,7 +151,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     await exact.waitFor();
     await row.getByText('payment service').tap();
     await phone.page.getByRole('heading', { level: 1, name: /wfr_/ }).waitFor();
-    await phone.settled();
+    await phone.waitUntilSettled();
     await phone.page.locator('time').first().tap();
     await exact.waitFor();
     assert.deepEqual(phone.problems, []);
@@ -190,7 +190,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     await window.goTo('runs');
     const { page } = window;
     await page.getByRole('link', { name: 'Dead letters (9 dead letters, 3 new groups)' }).waitFor();
-    await becomes(() => page.title(), '(9, 3 new) Runs · Everstep');
+    await waitUntilEqual(() => page.title(), '(9, 3 new) Runs · Everstep');
     assert.match((await page.locator('link[rel=icon]').getAttribute('href')) ?? '', /^data:image\/svg.*3%3C/);
   });
 
@@ -200,7 +200,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     await dialog().getByLabel('Workflow URL').fill(harness.urls['/order']);
     const recent = dialog().getByLabel('Recent payloads');
     await recent.selectOption(await recent.locator('option').filter({ hasText: seeded.good }).getAttribute('value'));
-    await becomes(async () => JSON.parse((await dialog().getByLabel('Payload (optional)').inputValue()) || 'null'), {
+    await waitUntilEqual(async () => JSON.parse((await dialog().getByLabel('Payload (optional)').inputValue()) || 'null'), {
       id: 1,
       items: 2,
     });
@@ -217,7 +217,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
   test('a label is a link to the runs that have it', async () => {
     await window.goTo('runs');
     await rowOf(seeded.good).getByRole('link', { name: 'eu', exact: true }).click();
-    await becomes(() => window.parameters(), { label: 'eu' });
+    await waitUntilEqual(() => window.parameters(), { label: 'eu' });
     await rowOf(seeded.failed[0] ?? '').waitFor({ state: 'detached' });
     await rowOf(seeded.good).waitFor();
   });
@@ -231,7 +231,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     assert.ok((900 - top) / height >= 20, `${top} px above rows of ${height} px`);
     await page.setViewportSize({ width: 1440, height: 400 });
     await page.evaluate('window.scrollTo(0, 300)');
-    await becomes(() => page.evaluate("document.querySelector('.table-head').getBoundingClientRect().top"), 0);
+    await waitUntilEqual(() => page.evaluate("document.querySelector('.table-head').getBoundingClientRect().top"), 0);
     await page.setViewportSize({ width: 1440, height: 900 });
   });
 
@@ -239,7 +239,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     const insecure = await harness.window({ like: window });
     await insecure.page.addInitScript("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
     await insecure.page.goto(`${new URL(window.page.url()).pathname.split('/').slice(0, 3).join('/')}/runs/${seeded.good}`);
-    await insecure.settled();
+    await insecure.waitUntilSettled();
     await insecure.page.getByRole('button', { name: 'Copy run id' }).click();
     await insecure.page.getByText('Copied run id').waitFor();
     assert.deepEqual(insecure.problems, []);
@@ -424,7 +424,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
 
   test('only the visible rows of a run with a thousand steps are rendered', async () => {
     const { workflowRunId } = await harness.triggerAt('/long', { body: { steps: 1_000 } });
-    await harness.ended(workflowRunId);
+    await harness.waitForEnd(workflowRunId);
     await window.goTo(`runs/${workflowRunId}`);
     const { page } = window;
     await page.getByText('Timeline (1,000 steps)').waitFor();

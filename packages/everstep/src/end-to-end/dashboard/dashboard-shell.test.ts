@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { openBrowser } from './chromium.fixture.js';
-import { becomes, DashboardHarness } from './dashboard.fixture.js';
-import { sent } from './dashboard-account.fixture.js';
+import { waitUntilEqual, DashboardHarness } from './dashboard.fixture.js';
+import { sendRequest } from './dashboard-account.fixture.js';
 
 const opened = await openBrowser();
 
@@ -30,7 +30,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     const { pathname, searchParams } = new URL(window.page.url());
     assert.equal(pathname, `/q/${instanceId}/runs`);
     assert.deepEqual(Object.fromEntries(searchParams), { state: 'RUN_FAILED', q: 'a b' });
-    await becomes(() => window.page.getByLabel('Search', { exact: true }).inputValue(), 'a b');
+    await waitUntilEqual(() => window.page.getByLabel('Search', { exact: true }).inputValue(), 'a b');
   });
 
   test('a rejected sign-in shows the reason and does not leak the key into the URL', async () => {
@@ -71,7 +71,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('a click on a header sorts the rows, and the order is kept in the URL', async () => {
-    for (const queueName of ['mail', 'invoices']) await sent(harness, 'POST', '/v2/queues', { queueName, parallelism: 1 });
+    for (const queueName of ['mail', 'invoices']) await sendRequest(harness, 'POST', '/v2/queues', { queueName, parallelism: 1 });
     const window = await harness.signedIn();
     await window.goTo('queues');
     const heading = () => window.page.getByRole('button', { name: 'Queue', exact: true });
@@ -81,16 +81,16 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     const sorted = (await names()).toSorted();
     assert.ok(sorted.length > 1);
     await heading().click();
-    await becomes(async () => String(await names()), String(sorted));
+    await waitUntilEqual(async () => String(await names()), String(sorted));
     await heading().click();
-    await becomes(async () => String(await names()), String(sorted.toReversed()));
+    await waitUntilEqual(async () => String(await names()), String(sorted.toReversed()));
     await window.page.reload();
     await row('invoices').waitFor();
     assert.equal(String(await names()), String(sorted.toReversed()));
     assert.match(window.page.url(), /sort=-name/);
     assert.deepEqual(await window.findings(), []);
     await heading().click();
-    await becomes(async () => new URL(window.page.url()).searchParams.get('sort'), null);
+    await waitUntilEqual(async () => new URL(window.page.url()).searchParams.get('sort'), null);
   });
 
   test('the theme follows the system until the user selects one', async () => {
@@ -104,7 +104,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     await page.getByRole('menuitemradio', { name: 'Dark' }).click();
     await showsIn('dark');
     await page.reload();
-    await window.settled();
+    await window.waitUntilSettled();
     await showsIn('dark');
   });
 
@@ -123,7 +123,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
           `performance.getEntriesByType('resource').find(({ name }) => name.includes('/assets/${part}'))?.startTime ?? 0`,
         );
       for (const part of ['menu-popup', 'dialog-frame', 'times-popup', 'drawer']) {
-        await becomes(async () => (await startOf(part)) > 0, true, `${part} is loaded`);
+        await waitUntilEqual(async () => (await startOf(part)) > 0, true, `${part} is loaded`);
         assert.ok((await startOf(part)) > (await page.evaluate<number>('window.shownAt')), `${list} loads ${part} too early`);
       }
     }
@@ -136,12 +136,12 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     for (const key of ['Enter', 'ArrowDown']) {
       await button.focus();
       await page.keyboard.press(key);
-      await becomes(focused, 'System', `the entry with the focus after ${key}`);
+      await waitUntilEqual(focused, 'System', `the entry with the focus after ${key}`);
       await page.keyboard.press('ArrowDown');
-      await becomes(focused, 'Light');
+      await waitUntilEqual(focused, 'Light');
       await page.keyboard.press('Escape');
       await page.getByRole('menu').waitFor({ state: 'detached' });
-      await becomes(() => button.evaluate((element) => element.matches(':focus')), true);
+      await waitUntilEqual(() => button.evaluate((element) => element.matches(':focus')), true);
     }
   });
 
@@ -149,9 +149,9 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     const window = await harness.signedIn();
     const { page } = window;
     await page.reload();
-    await window.settled();
+    await window.waitUntilSettled();
     await page.keyboard.press('Tab');
-    await becomes(() => page.locator(':focus').allTextContents(), ['Skip to content']);
+    await waitUntilEqual(() => page.locator(':focus').allTextContents(), ['Skip to content']);
     await page.keyboard.press('Enter');
     await page.keyboard.press('Tab');
     await page.locator('#page :focus').waitFor();
@@ -225,7 +225,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     await window.goTo('runs');
     await page.getByRole('button', { name: 'Views' }).click();
     await page.getByRole('menuitem', { name: 'All failed' }).click();
-    await becomes(() => window.parameters(), { state: 'RUN_FAILED' });
+    await waitUntilEqual(() => window.parameters(), { state: 'RUN_FAILED' });
     await page.getByRole('button', { name: 'All failed' }).click();
     await page.getByRole('menuitem', { name: 'Delete view All failed' }).click();
     await page.getByRole('button', { name: 'Views' }).waitFor();
@@ -341,8 +341,8 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
       // A row that is added above must not move the others.
       await harness.triggerAt('/order', { body: { id: 21 } });
       await page.goBack();
-      await becomes(() => page.locator('[role=row]:focus .run-link').getAttribute('title'), id);
-      await becomes(() => topOf(id), top);
+      await waitUntilEqual(() => page.locator('[role=row]:focus .run-link').getAttribute('title'), id);
+      await waitUntilEqual(() => topOf(id), top);
     }
   });
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { openBrowser } from './chromium.fixture.js';
-import { becomes, DashboardHarness, type Seeded, type Window } from './dashboard.fixture.js';
+import { waitUntilEqual, DashboardHarness, type SeededRuns, type Window } from './dashboard.fixture.js';
 
 const opened = await openBrowser();
 
@@ -28,7 +28,7 @@ const ROWS_IN_VIEW = `(() => {
 
 describe('the dashboard on screens of each size', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
   let harness: DashboardHarness;
-  let seeded: Seeded;
+  let seeded: SeededRuns;
   before(async () => {
     if (opened.kind === 'missing') return;
     harness = await DashboardHarness.open(opened.browser);
@@ -72,8 +72,8 @@ describe('the dashboard on screens of each size', { skip: opened.kind === 'missi
     const { page } = window;
     await window.goTo('runs');
     await page.getByRole('columnheader', { name: 'Run Created' }).getByRole('button', { name: 'Created' }).tap();
-    await becomes(() => window.parameters(), { order: 'oldest-first' });
-    await becomes(() => page.getByRole('row').nth(1).locator('.run-link').getAttribute('title'), seeded.good);
+    await waitUntilEqual(() => window.parameters(), { order: 'oldest-first' });
+    await waitUntilEqual(() => page.getByRole('row').nth(1).locator('.run-link').getAttribute('title'), seeded.good);
     await page.getByRole('row').nth(1).getByText('eu', { exact: true }).waitFor();
     await page.locator('[aria-sort=ascending]').waitFor();
     await window.goTo('audit');
@@ -127,11 +127,11 @@ describe('the dashboard on screens of each size', { skip: opened.kind === 'missi
     const { page } = window;
     await window.goTo(`repairs/${repairId}`);
     await page.getByRole('heading', { name: 'Resume 9 dead letters' }).waitFor();
-    await becomes(() => isInView(page, /^Resume 9 dead letters$/), true);
+    await waitUntilEqual(() => isInView(page, /^Resume 9 dead letters$/), true);
     await window.screenshot('plan-390-light');
     assert.deepEqual(await window.faults(), []);
     await page.evaluate('window.scrollTo(0, document.documentElement.scrollHeight)');
-    await becomes(() => isInView(page, /^Discard plan$/), true);
+    await waitUntilEqual(() => isInView(page, /^Discard plan$/), true);
     await page.getByRole('button', { name: 'Discard plan' }).tap();
     await page.getByText(/discarded; nothing was changed/).waitFor();
   });
@@ -161,9 +161,9 @@ describe('the dashboard on screens of each size', { skip: opened.kind === 'missi
     const { from, to } = await window.parameters();
     assert.ok(Number(from) < Number(to));
     await page.getByRole('button', { name: 'Show all times' }).tap();
-    await becomes(() => window.parameters(), { state: 'RUN_FAILED' });
+    await waitUntilEqual(() => window.parameters(), { state: 'RUN_FAILED' });
     await touch([x + 40, middle], [x + 42, middle - 60], [x + 42, middle - 200]);
-    await becomes(() => page.evaluate<boolean>('window.scrollY > 50'), true);
+    await waitUntilEqual(() => page.evaluate<boolean>('window.scrollY > 50'), true);
     assert.deepEqual(await window.parameters(), { state: 'RUN_FAILED' });
     assert.deepEqual(await window.faults(), []);
   });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
-import { becomes, DashboardHarness, type Window } from './dashboard.fixture.js';
+import { waitUntilEqual, DashboardHarness, type Window } from './dashboard.fixture.js';
 import { Keyboard } from './keyboard.fixture.js';
 
 const opened = await openBrowser();
@@ -56,7 +56,7 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
     await note.fill('The address book of the shop is wrong.\nAsked the shop to fix it.');
     await card(window).getByRole('button', { name: 'Add note' }).click();
     await card(window).getByText('Asked the shop to fix it.').waitFor();
-    await becomes(() => note.inputValue(), '');
+    await waitUntilEqual(() => note.inputValue(), '');
     await card(window).getByText('Notes (1)').waitFor();
     const text = 'The address book of the shop is wrong.\nAsked the shop to fix it.';
     assert.deepEqual(await stored('no such street'), {
@@ -85,13 +85,13 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
         .locator('.run-link, [title^="wfr_"]')
         .evaluateAll((links) => links.map((link) => link.getAttribute('title')));
     await window.goTo('dead-letters?view=entries');
-    await becomes(shown, newestFirst);
+    await waitUntilEqual(shown, newestFirst);
     await page.getByRole('button', { name: 'Failed' }).click();
-    await becomes(shown, newestFirst.toReversed());
+    await waitUntilEqual(shown, newestFirst.toReversed());
     await page.locator('[aria-sort=ascending]').waitFor();
-    await becomes(() => window.parameters(), { view: 'entries', order: 'oldest-first' });
+    await waitUntilEqual(() => window.parameters(), { view: 'entries', order: 'oldest-first' });
     await page.reload();
-    await becomes(shown, newestFirst.toReversed());
+    await waitUntilEqual(shown, newestFirst.toReversed());
     assert.deepEqual(await window.faults(), []);
   });
 
@@ -105,22 +105,22 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
     for (let row = 0; row < 3 && !/payment service/.test((await keyboard.focused()).name); row++) {
       const { name } = await keyboard.focused();
       await keyboard.press('ArrowDown');
-      await becomes(async () => (await keyboard.focused()).name === name, false);
+      await waitUntilEqual(async () => (await keyboard.focused()).name === name, false);
     }
     await keyboard.press('Enter');
     await card(window).waitFor();
-    await window.settled();
+    await window.waitUntilSettled();
     await keyboard.to('combobox', 'Assignee');
     await keyboard.press('ArrowDown');
     await card(window).getByText(`by ${user()}`).waitFor();
-    await becomes(() => keyboard.focused(), { role: 'combobox', name: 'Assignee' }, 'the focus stays');
+    await waitUntilEqual(() => keyboard.focused(), { role: 'combobox', name: 'Assignee' }, 'the focus stays');
     await keyboard.to('combobox', 'Snooze');
     await keyboard.press('ArrowDown');
     await card(window).getByText('Snoozed until').waitFor();
     await keyboard.write('textbox', 'Notes', 'Waiting for the payment service');
     await keyboard.enter('button', 'Add note');
     await card(window).getByRole('listitem').getByText('Waiting for the payment service').waitFor();
-    await becomes(() => stored('payment service'), {
+    await waitUntilEqual(() => stored('payment service'), {
       ...{ assignee: user(), snoozed: true },
       ...{ notes: ['Waiting for the payment service'], needsAttention: false },
     });
@@ -135,7 +135,7 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
     await keyboard.to('combobox', 'Assignee');
     await keyboard.press('Home');
     await card(window).getByText(`by ${user()}`).waitFor({ state: 'detached' });
-    await becomes(() => stored('payment service'), { assignee: null, snoozed: false, notes: [], needsAttention: true });
+    await waitUntilEqual(() => stored('payment service'), { assignee: null, snoozed: false, notes: [], needsAttention: true });
     assert.deepEqual(window.problems, []);
   });
 

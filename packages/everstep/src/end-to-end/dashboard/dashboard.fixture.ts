@@ -40,7 +40,7 @@ const PAGE_TIMEOUT_MS = 60_000;
  * Polls until the value is `expected` and fails with the last difference after a timeout. Use it for everything on a page that may
  * change slightly later than the condition awaited before.
  */
-export async function becomes<Value>(read: () => Promise<Value>, expected: Value, what?: string): Promise<void> {
+export async function waitUntilEqual<Value>(read: () => Promise<Value>, expected: Value, what?: string): Promise<void> {
   const endsAt = performance.now() + PAGE_TIMEOUT_MS;
   for (;;) {
     const value = await read();
@@ -200,7 +200,7 @@ export class DashboardHarness {
   }
 
   /** Waits until the run has ended. Rejects after a timeout that suffices for a slow machine. */
-  async ended(workflowRunId: string): Promise<void> {
+  async waitForEnd(workflowRunId: string): Promise<void> {
     for (let waits = 0; waits < 6; waits++) {
       const { workflowState } = await this.client.runs.result(workflowRunId, { timeout: '20s' });
       if (workflowState !== 'RUN_STARTED') return;
@@ -209,12 +209,12 @@ export class DashboardHarness {
   }
 
   /** Creates runs of every kind: succeeded, failed in three ways, waiting, retrying, long, and one that invokes another. */
-  async seed({ steps = 60, letters = 3 }: { readonly steps?: number; readonly letters?: number } = {}): Promise<Seeded> {
+  async seed({ steps = 60, letters = 3 }: { readonly steps?: number; readonly letters?: number } = {}): Promise<SeededRuns> {
     const options = { retries: 0 } as const;
     const trigger = async (path: WorkflowPath, body: unknown, overrides: TriggerOptions = {}): Promise<string> =>
       (await this.triggerAt(path, { body, ...options, ...overrides })).workflowRunId;
     const good = await trigger('/order', { id: 1, items: 2 }, { labels: ['shop', 'eu'] });
-    await this.ended(good);
+    await this.waitForEnd(good);
     const failed: string[] = [];
     for (const fault of ['payments', 'stock', 'address'] as const) {
       this.faults[fault] = true;
@@ -224,7 +224,7 @@ export class DashboardHarness {
           { id: 100 + failed.length },
           { labels: ['shop'], flowControl: { key: 'orders', parallelism: 10 } },
         );
-        await this.ended(id);
+        await this.waitForEnd(id);
         failed.push(id);
       }
       this.faults[fault] = false;
@@ -233,14 +233,14 @@ export class DashboardHarness {
     const retrying = await trigger('/flaky', { id: 6 }, { retries: 5, retryDelay: '3600000' });
     const long = await trigger('/long', { steps });
     const parent = await trigger('/parent', { child: this.urls['/order'] });
-    await this.ended(long);
-    await this.ended(parent);
+    await this.waitForEnd(long);
+    await this.waitForEnd(parent);
     return { good, failed, waiting, retrying, long, parent };
   }
 }
 
 /** Ids of the seeded runs. */
-export interface Seeded {
+export interface SeededRuns {
   readonly good: string;
   readonly failed: readonly string[];
   readonly waiting: string;
@@ -284,18 +284,18 @@ export class Window {
     await this.page.getByLabel('API key').fill(apiKey);
     await this.page.getByRole('button', { name: 'Sign in' }).click();
     await this.page.waitForURL('**/q/**');
-    await this.settled();
+    await this.waitUntilSettled();
   }
 
   /** Opens a page of the instance, such as `runs` or `dead-letters?state=new`. */
   async goTo(page: string): Promise<void> {
     const [, , instanceId = ''] = new URL(this.page.url()).pathname.split('/');
     await this.page.goto(`/q/${instanceId}/${page}`);
-    await this.settled();
+    await this.waitUntilSettled();
   }
 
   /** Waits until the page shows its heading and all requested data. */
-  async settled(): Promise<void> {
+  async waitUntilSettled(): Promise<void> {
     await this.page.locator('h1').first().waitFor();
     // A response is rendered in the next frame and can trigger another request.
     for (let quiet = 0; quiet < 3; quiet = this.pendingRequests.size === 0 ? quiet + 1 : 0) {

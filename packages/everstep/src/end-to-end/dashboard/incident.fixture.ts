@@ -82,11 +82,11 @@ export class Incident {
       retries: 0,
     }));
     for (let from = 0; from < runs; from += BATCH_SIZE) await client.triggerMany(items.slice(from, from + BATCH_SIZE));
-    while ((await this.letters(client)) < runs) await pause(100);
+    while ((await this.countDeadLetters(client)) < runs) await pause(100);
   }
 
   /** Returns the number of dead letters. */
-  async letters(client: Client): Promise<number> {
+  async countDeadLetters(client: Client): Promise<number> {
     let count = 0;
     for await (const group of client.dlq.allGroups()) count += group.count;
     return count;

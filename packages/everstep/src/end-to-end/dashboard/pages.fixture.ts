@@ -1,5 +1,5 @@
 /** Every page of the dashboard with its states. Tests open them with the runs of `DashboardHarness.seed`. */
-import type { DashboardHarness, Seeded } from './dashboard.fixture.js';
+import type { DashboardHarness, SeededRuns } from './dashboard.fixture.js';
 
 /** Paths by name. `{...}` is replaced by a seeded id. */
 export const PAGES: Readonly<Record<string, string>> = {
@@ -40,7 +40,7 @@ export const PAGES: Readonly<Record<string, string>> = {
 };
 
 /** Returns the address of one of the pages. */
-export const addressOf = (page: string, harness: DashboardHarness, seeded: Seeded): string =>
+export const addressOf = (page: string, harness: DashboardHarness, seeded: SeededRuns): string =>
   page
     .replace('{order}', encodeURIComponent(harness.urls['/order']))
     .replace('{good}', seeded.good)

@@ -77,7 +77,7 @@ interface LoggedRun {
   readonly steps: readonly { readonly type: string; readonly steps: readonly LoggedStep[] }[];
 }
 
-export interface Kills {
+export interface KillOptions {
   readonly runs: number;
   readonly kills: number;
   /** Environment of the server. */
@@ -85,7 +85,7 @@ export interface Kills {
 }
 
 /** Asserts that acknowledged runs end, and that each step is recorded once. */
-export async function assertSurvivesKills(t: TestContext, { runs, kills, settings = {} }: Kills): Promise<void> {
+export async function assertSurvivesKills(t: TestContext, { runs, kills, settings = {} }: KillOptions): Promise<void> {
   const seed = Number(process.env.CRASH_TEST_SEED ?? randomInt(2 ** 31));
   t.diagnostic(`seed ${seed} (set CRASH_TEST_SEED to repeat)`);
   const random = new SeededRandom(seed);

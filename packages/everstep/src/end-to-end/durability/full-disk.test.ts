@@ -9,7 +9,7 @@ import { Client, serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
 import pg from 'pg';
 import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
-import { listen, until } from '../nodes.fixture.js';
+import { listen, waitUntil } from '../nodes.fixture.js';
 import { ServerProcess } from '../service-process.fixture.js';
 
 const schemas = await openTestSchemas();
@@ -110,13 +110,13 @@ async function fillWhileStepsRun(t: TestContext, { service, fill, free }: Server
   };
 
   await Promise.all(ids.map((runId) => client.trigger(app.url, { runId })));
-  await until('steps are in flight', () => inFlight === RUNS);
+  await waitUntil('steps are in flight', () => inFlight === RUNS);
   await fill();
   endSteps();
-  await until('the server notices', async () => (await ready()).status === 503);
+  await waitUntil('the server notices', async () => (await ready()).status === 503);
   assert.match((await ready()).body, /the store rejects writes: disk full/);
   assert.ok(executed.length >= RUNS && executed.length <= 2 * RUNS);
-  await until('deliveries in flight have ended', () => inFlight === 0);
+  await waitUntil('deliveries in flight have ended', () => inFlight === 0);
   const before = executed.length;
 
   const refused = await fetch(`${of('EVERSTEP_URL')}/v2/trigger/${app.url}`, {
@@ -134,7 +134,7 @@ async function fillWhileStepsRun(t: TestContext, { service, fill, free }: Server
   assert.equal((await ready()).status, 503);
 
   await free();
-  await until('the server is ready again', async () => (await ready()).status === 200);
+  await waitUntil('the server is ready again', async () => (await ready()).status === 200);
   for (const id of ids) {
     const ended = await client.runs.result(id, { timeout: '60s' });
     assert.ok('result' in ended, `${id} succeeded`);

@@ -8,7 +8,7 @@ import { Client, serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
 import pg from 'pg';
 import { OwnServer } from '../../stores/postgres/testing/own-server.js';
-import { listen, until } from '../nodes.fixture.js';
+import { listen, waitUntil } from '../nodes.fixture.js';
 import { ServerProcess } from '../service-process.fixture.js';
 
 const server = await OwnServer.start();
@@ -47,7 +47,7 @@ test('after a point-in-time recovery, ended runs stay ended, waiting runs contin
   const client = new Client({ baseUrl: of('EVERSTEP_URL'), token: of('EVERSTEP_TOKEN') });
   const begin = async (order: string, from: Client) => {
     await from.trigger(app.url, { runId: order, body: { order } });
-    await until(`${order} waits`, async () => (await from.waiters(`paid/${order}`)).length === 1);
+    await waitUntil(`${order} waits`, async () => (await from.waiters(`paid/${order}`)).length === 1);
   };
   const pay = (order: string, how: string, from: Client) => from.notify({ eventId: `paid/${order}`, eventData: how });
   const resultOf = async (order: string, from: Client) => {
@@ -61,7 +61,7 @@ test('after a point-in-time recovery, ended runs stay ended, waiting runs contin
   assert.equal(await resultOf('before', client), 'before of shelf 1, paid at once');
   await server.backUp();
   // The server was restarted.
-  await until('Everstep has its database', async () => (await fetch(`${of('EVERSTEP_URL')}/ready`)).ok);
+  await waitUntil('Everstep has its database', async () => (await fetch(`${of('EVERSTEP_URL')}/ready`)).ok);
   await begin('open', client);
   const database = new pg.Client({ connectionString: server.url() });
   await database.connect();

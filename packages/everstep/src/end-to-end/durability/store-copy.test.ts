@@ -11,7 +11,7 @@ import { Client, serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
 import { Client as PublishedClient } from '@upstash/qstash';
 import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
-import { listen, until } from '../nodes.fixture.js';
+import { listen, waitUntil } from '../nodes.fixture.js';
 import { ServerProcess } from '../service-process.fixture.js';
 
 const BIN = fileURLToPath(new URL('../../cli/bin.js', import.meta.url));
@@ -100,10 +100,10 @@ test('runs in every state continue after the store is copied to PostgreSQL', {
       ...(retries > 0 ? { retryDelay: '1000' } : {}),
     });
   await Promise.all([start('ends'), start('waits'), start('fails'), start('parallel', 30)]);
-  await until('the run ended', async () => (await client.runs.result('ends')).workflowState === 'RUN_SUCCESS');
-  await until('the run failed', async () => (await client.dlq.list()).messages.length === 1);
-  await until('the run waits', async () => (await client.waiters('paid-waits')).length === 1);
-  await until('half of it is done', () => app.seen.steps.get('parallel left') === 1);
+  await waitUntil('the run ended', async () => (await client.runs.result('ends')).workflowState === 'RUN_SUCCESS');
+  await waitUntil('the run failed', async () => (await client.dlq.list()).messages.length === 1);
+  await waitUntil('the run waits', async () => (await client.waiters('paid-waits')).length === 1);
+  await waitUntil('half of it is done', () => app.seen.steps.get('parallel left') === 1);
   const { scheduleId } = await client.schedules.create(app.url, {
     cron: '0 9 1 1 *',
     body: { kind: 'ends' },
@@ -168,7 +168,7 @@ test('runs in every state continue after the store is copied to PostgreSQL', {
   const mail = new PublishedClient({ baseUrl: moved.env.get('EVERSTEP_URL') ?? '', token }).queue({ queueName: 'mail' });
   assert.deepEqual(app.seen.messages, [], 'the queue is still paused');
   await mail.resume();
-  await until('the messages were sent', () => app.seen.messages.length === 3);
+  await waitUntil('the messages were sent', () => app.seen.messages.length === 3);
   assert.deepEqual(app.seen.messages, ['1', '2', '3'], 'in their original order');
   assert.match(await admin('teams', 'list'), new RegExp(teamId));
   assert.match(await everstep('search', 'query', 'vertigo', '--index', indexId, '--data-dir', dataDir), /m1/);

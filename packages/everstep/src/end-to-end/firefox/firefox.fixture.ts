@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { access, constants, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { becomes } from '../dashboard/dashboard.fixture.js';
+import { waitUntilEqual } from '../dashboard/dashboard.fixture.js';
 
 /** `missing` explains why there is no browser. */
 export type OpenedFirefox =
@@ -141,7 +141,7 @@ export class Firefox {
   /** Loads a page and waits until it shows its heading and its data. */
   async goTo(url: string): Promise<void> {
     await this.onPage('browsingContext.navigate', { url, wait: 'complete' });
-    await this.shows("document.querySelector('h1')?.offsetHeight > 0 && document.querySelector('[aria-busy=true]') === null");
+    await this.waitUntilTrue("document.querySelector('h1')?.offsetHeight > 0 && document.querySelector('[aria-busy=true]') === null");
   }
 
   /** Evaluates an expression whose value is JSON. */
@@ -156,21 +156,21 @@ export class Firefox {
   }
 
   /** Waits until an expression is true. */
-  shows(expression: string): Promise<void> {
+  waitUntilTrue(expression: string): Promise<void> {
     // Loading a page interrupts an evaluation.
-    return becomes(() => this.evaluate<boolean>(`Boolean(${expression})`).catch(() => false), true, expression);
+    return waitUntilEqual(() => this.evaluate<boolean>(`Boolean(${expression})`).catch(() => false), true, expression);
   }
 
   /** Waits until the text is on the page. */
   showsText(text: string): Promise<void> {
-    return this.shows(`document.body.innerText.includes(${JSON.stringify(text)})`);
+    return this.waitUntilTrue(`document.body.innerText.includes(${JSON.stringify(text)})`);
   }
 
   /** Returns the element with the role and the name, as screen readers announce them, when the page has it. */
   private async find(role: string, name: string): Promise<Node> {
     let node: Node | undefined;
     const locator = { type: 'accessibility', value: { role, name } };
-    await becomes(
+    await waitUntilEqual(
       async () => {
         const { nodes } = (await this.onPage('browsingContext.locateNodes', { locator, maxNodeCount: 1 })) as {
           readonly nodes: readonly Node[];

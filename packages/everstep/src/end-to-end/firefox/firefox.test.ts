@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { becomes, DashboardHarness, type Seeded } from '../dashboard/dashboard.fixture.js';
+import { waitUntilEqual, DashboardHarness, type SeededRuns } from '../dashboard/dashboard.fixture.js';
 import { addressOf, PAGES } from '../dashboard/pages.fixture.js';
 import { Firefox } from './firefox.fixture.js';
 
@@ -12,7 +12,7 @@ const opened = await Firefox.open();
 
 describe('the dashboard in Firefox', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
   let harness: DashboardHarness;
-  let seeded: Seeded;
+  let seeded: SeededRuns;
   let firefox: Firefox;
   let home = '';
   before(async () => {
@@ -35,7 +35,7 @@ describe('the dashboard in Firefox', { skip: opened.kind === 'missing' ? opened.
     await firefox.press('Tab');
     await firefox.type(harness.variable('EVERSTEP_ADMIN_API_KEY'));
     await firefox.press('Enter');
-    await becomes(heading, 'Overview');
+    await waitUntilEqual(heading, 'Overview');
     home = (await firefox.evaluate<string>('location.href')).replace(/overview.*/, '');
   });
 
@@ -61,11 +61,11 @@ describe('the dashboard in Firefox', { skip: opened.kind === 'missing' ? opened.
   test('the palette opens with a key and leads to a page', async () => {
     await firefox.goTo(`${home}runs`);
     await firefox.press('Control', 'k');
-    await firefox.shows("document.activeElement?.getAttribute('role') === 'combobox'");
+    await firefox.waitUntilTrue("document.activeElement?.getAttribute('role') === 'combobox'");
     await firefox.type('audit');
     await firefox.showsText('Audit log');
     await firefox.press('Enter');
-    await becomes(heading, 'Audit log');
+    await waitUntilEqual(heading, 'Audit log');
     assert.deepEqual(firefox.problems, []);
   });
 
@@ -73,9 +73,9 @@ describe('the dashboard in Firefox', { skip: opened.kind === 'missing' ? opened.
     await firefox.goTo(`${home}runs`);
     const zoom = 'Runs by creation time. Arrow keys move, Shift and arrow keys select a range, Enter zooms in.';
     await firefox.drag('slider', zoom, -0.4, 0.4);
-    await firefox.shows('/[?&]from=.*&to=/.test(location.search)');
+    await firefox.waitUntilTrue('/[?&]from=.*&to=/.test(location.search)');
     await firefox.click('button', 'Show all times');
-    await becomes(() => firefox.evaluate<string>('location.search'), '');
+    await waitUntilEqual(() => firefox.evaluate<string>('location.search'), '');
     assert.deepEqual(firefox.problems, []);
   });
 
@@ -84,14 +84,14 @@ describe('the dashboard in Firefox', { skip: opened.kind === 'missing' ? opened.
     const firstRun = () => firefox.evaluate<string>("document.querySelector('.table-row .run-link')?.title ?? ''");
     const newest = await firstRun();
     await firefox.click('button', 'Created');
-    await becomes(async () => ['', newest].includes(await firstRun()), false);
+    await waitUntilEqual(async () => ['', newest].includes(await firstRun()), false);
     await firefox.evaluate("document.querySelector('.table-row').focus()");
     await firefox.press('j');
     await firefox.press('ArrowDown');
-    await firefox.shows("document.activeElement?.ariaRowIndex === '4'");
+    await firefox.waitUntilTrue("document.activeElement?.ariaRowIndex === '4'");
     const third = await firefox.evaluate<string>("document.activeElement.querySelector('.run-link').title");
     await firefox.press('Enter');
-    await firefox.shows(`location.pathname.endsWith(${JSON.stringify(third)})`);
+    await firefox.waitUntilTrue(`location.pathname.endsWith(${JSON.stringify(third)})`);
     assert.deepEqual(firefox.problems, []);
   });
 
@@ -99,7 +99,7 @@ describe('the dashboard in Firefox', { skip: opened.kind === 'missing' ? opened.
     await firefox.goTo(`${home}dead-letters`);
     await firefox.click('link', 'Plan repair for all');
     await firefox.click('button', 'Create plan');
-    await becomes(heading, 'Resume 9 dead letters');
+    await waitUntilEqual(heading, 'Resume 9 dead letters');
     await firefox.click('button', 'Resume 9 dead letters');
     await firefox.showsText('Done: 9 succeeded of 9.');
     assert.deepEqual(firefox.problems, []);

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { AdminClient, Client } from '@everstep/sdk';
 import pg from 'pg';
 import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
-import { type Endpoint, each, listen, Nodes, until } from '../nodes.fixture.js';
+import { type Endpoint, forEachIndex, listen, Nodes, waitUntil } from '../nodes.fixture.js';
 
 const BIN = fileURLToPath(new URL('../../cli/bin.js', import.meta.url));
 /** Tables whose rows remain: billing records and the deletion mark. */
@@ -38,11 +38,11 @@ suite('accounts on several nodes', { skip: typeof schemas === 'string' && schema
   const admin = (index: number) => new AdminClient({ baseUrl: nodes.node(index).url, ...nodes.admin });
 
   test('the audit chain is intact after concurrent changes at both nodes', async () => {
-    await each(100, 16, async (n) => {
+    await forEachIndex(100, 16, async (n) => {
       await admin(n % 2).instances.create({ name: `queue-${n}`, region: 'eu-central-1' });
     });
     const names = new Set<string>();
-    await until('all changes are in the log', async () => {
+    await waitUntil('all changes are in the log', async () => {
       names.clear();
       for await (const { action, details } of admin(0).audit.export()) {
         if (action === 'queue.create' && String(details.name).startsWith('queue-')) names.add(String(details.name));
@@ -65,20 +65,20 @@ suite('accounts on several nodes', { skip: typeof schemas === 'string' && schema
     assert.ok(rotated.replaced.includes('token-signing-key'), JSON.stringify(rotated));
     assert.deepEqual([await statusAt(0), await statusAt(1)], [200, 200]);
     await rotate('--end-tokens');
-    await until('both nodes refuse the token', async () => (await statusAt(0)) === 401 && (await statusAt(1)) === 401);
+    await waitUntil('both nodes refuse the token', async () => (await statusAt(0)) === 401 && (await statusAt(1)) === 401);
   });
 
   test('an instance is removed with all its data although both nodes are killed during the removal', async () => {
     const made = await admin(0).instances.create({ name: 'to delete', region: 'eu-central-1' });
     const client = (index: number) => new Client({ baseUrl: nodes.node(index).url, token: made.token });
-    await each(600, 16, async (n) => {
+    await forEachIndex(600, 16, async (n) => {
       await client(n % 2).trigger(endpoint.url, { body: { n, filler: 'x'.repeat(2_000) } });
     });
     await admin(1).instances.delete(made.id, { confirm: 'to delete' });
     await Promise.all(nodes.all.map((node) => node.end('SIGKILL')));
     await Promise.all(nodes.all.map((node) => node.start()));
     await nodes.node(0).end('SIGKILL');
-    await until('its rows are removed', async () => (await tablesWith(made.id)).every((table) => KEPT.has(table)));
+    await waitUntil('its rows are removed', async () => (await tablesWith(made.id)).every((table) => KEPT.has(table)));
     const status = await fetch(`${nodes.node(1).url}/v2/workflows/logs`, { headers: { authorization: `Bearer ${made.token}` } });
     assert.equal(status.status, 401);
     assert.ok(

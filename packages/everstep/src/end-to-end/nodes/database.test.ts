@@ -6,7 +6,7 @@ import pg from 'pg';
 import { findBinaries } from '../../stores/postgres/testing/binaries.js';
 import { DatabaseProxy } from '../../stores/postgres/testing/database-proxy.js';
 import { OwnServer } from '../../stores/postgres/testing/own-server.js';
-import { Nodes, until } from '../nodes.fixture.js';
+import { Nodes, waitUntil } from '../nodes.fixture.js';
 import { StepsUnderLoad } from './steps-under-load.fixture.js';
 
 const RUNS = Number(process.env.NODES_TEST_DISTURBED_RUNS ?? 30);
@@ -56,16 +56,16 @@ suite('nodes and their database', {
   });
 
   test('a commit whose response was lost is neither lost nor repeated', async (t) => {
-    const before = proxy.answersLost;
+    const before = proxy.lostResponses;
     await underLoad('answer', RUNS, async () => {
       for (let losses = 0; losses < 10; losses++) {
-        proxy.answersToLose = 1;
+        proxy.responsesToLose = 1;
         await pause(60);
       }
-      proxy.answersToLose = 0;
+      proxy.responsesToLose = 0;
     });
-    t.diagnostic(`${proxy.answersLost - before} responses were lost`);
-    assert.ok(proxy.answersLost > before);
+    t.diagnostic(`${proxy.lostResponses - before} responses were lost`);
+    assert.ok(proxy.lostResponses > before);
     await allReady();
   });
 
@@ -73,7 +73,7 @@ suite('nodes and their database', {
     let backAt = 0;
     await underLoad('restart', RUNS, async () => {
       await primary.end('SIGKILL');
-      await until('both nodes report it', async () => {
+      await waitUntil('both nodes report it', async () => {
         const ready = await Promise.all(nodes.all.map((node) => node.healthStatus('/ready')));
         return ready.every((status) => status === 503);
       });
@@ -91,13 +91,13 @@ suite('nodes and their database', {
   });
 
   test('a node is not ready while it cannot reach the database', async () => {
-    proxy.refusing = true;
+    proxy.isRefusing = true;
     proxy.cut();
-    await until('both nodes report it', async () => {
+    await waitUntil('both nodes report it', async () => {
       const ready = await Promise.all(nodes.all.map((node) => node.healthStatus('/ready')));
       return ready.every((status) => status === 503);
     });
-    proxy.refusing = false;
+    proxy.isRefusing = false;
     await allReady();
   });
 
@@ -120,7 +120,7 @@ suite('nodes and their database', {
     await underLoad('failover', RUNS, async () => {
       await primary.end('SIGKILL');
       proxy.cut();
-      proxy.target = standby?.port ?? 0;
+      proxy.targetPort = standby?.port ?? 0;
       await standby?.promote();
     });
     await allReady();

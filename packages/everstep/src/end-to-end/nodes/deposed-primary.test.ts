@@ -4,7 +4,7 @@ import { after, before, suite, test } from 'node:test';
 import { serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
 import { findBinaries } from '../../stores/postgres/testing/binaries.js';
-import { type Endpoint, each, listen, Nodes, until } from '../nodes.fixture.js';
+import { type Endpoint, forEachIndex, listen, Nodes, waitUntil } from '../nodes.fixture.js';
 import { type Reads, RunObserver } from './run-observer.fixture.js';
 import { TwoServers } from './two-servers.fixture.js';
 
@@ -58,20 +58,20 @@ suite('nodes and a primary that was replaced', {
       finish = resolve;
     });
     const runIds = Array.from({ length: RUNS }, (_, n) => `${name}-${n}`);
-    await each(RUNS, 4, async (n) => {
+    await forEachIndex(RUNS, 4, async (n) => {
       const runId = runIds[n] ?? '';
       await nodes.anywhere((client) => client.trigger(endpoint.url, { runId, deduplicationId: runId, retryDelay: '50' }));
       acknowledged.push(runId);
     });
     const observer = new RunObserver(nodes, runIds);
     observer.start();
-    await until('each has its first step', () => observer.allHave(1));
+    await waitUntil('each has its first step', () => observer.allHave(1));
     return observer;
   }
 
   /** Triggers runs at each node, whether or not it can acknowledge them. Resolves after all responses. */
   async function triggerEverywhere(name: string): Promise<void> {
-    await each(RUNS, RUNS, async (n) => {
+    await forEachIndex(RUNS, RUNS, async (n) => {
       const runId = `${name}-${n}`;
       const trigger = nodes.client(n % NODES).trigger(endpoint.url, { runId, retryDelay: '50' });
       await trigger.then(
@@ -87,36 +87,36 @@ suite('nodes and a primary that was replaced', {
       const toPromoted = servers.toStandby(CUT_OFF);
       const lost = servers.toPrimary(CONNECTIONS_LOST);
       try {
-        toPromoted.held = true;
+        toPromoted.isHeld = true;
         await servers.promote();
-        lost.refusing = true;
+        lost.isRefusing = true;
         lost.cut();
         finish();
         const triggered = triggerEverywhere(`during-${failover}`);
-        await until('each has succeeded', () => observer.allSucceeded);
+        await waitUntil('each has succeeded', () => observer.allSucceeded);
         observer.countAnew();
-        const asked = ({ answered, refused }: Reads) => answered + refused > RUNS;
-        await until('the node that is cut off received reads', () => asked(observer.readsOf(CUT_OFF)));
-        assert.deepEqual(observer.backwards, []);
-        assert.equal(observer.readsOf(CUT_OFF).answered, 0, 'it must not return unconfirmed reads');
-        for (const node of [0, CONNECTIONS_LOST]) assert.ok(observer.readsOf(node).answered > 0);
-        toPromoted.held = false;
+        const asked = ({ answeredCount, rejectedCount }: Reads) => answeredCount + rejectedCount > RUNS;
+        await waitUntil('the node that is cut off received reads', () => asked(observer.readsOf(CUT_OFF)));
+        assert.deepEqual(observer.olderReads, []);
+        assert.equal(observer.readsOf(CUT_OFF).answeredCount, 0, 'it must not return unconfirmed reads');
+        for (const node of [0, CONNECTIONS_LOST]) assert.ok(observer.readsOf(node).answeredCount > 0);
+        toPromoted.isHeld = false;
         await allReady();
         await triggered;
         observer.countAnew();
-        await until('every node responds again', () => nodes.all.every((_, node) => observer.readsOf(node).answered > RUNS));
+        await waitUntil('every node responds again', () => nodes.all.every((_, node) => observer.readsOf(node).answeredCount > RUNS));
       } finally {
-        toPromoted.held = false;
+        toPromoted.isHeld = false;
         await observer.stop();
       }
-      assert.deepEqual(observer.backwards, []);
+      assert.deepEqual(observer.olderReads, []);
     });
 
     test(`every node knows every acknowledged run, and a new standby is used (failover ${failover})`, async () => {
-      servers.toStandby(CONNECTIONS_LOST).refusing = false;
+      servers.toStandby(CONNECTIONS_LOST).isRefusing = false;
       await servers.follow();
       await allReady();
-      await each(acknowledged.length, 4, async (n) => {
+      await forEachIndex(acknowledged.length, 4, async (n) => {
         const runId = acknowledged[n] ?? '';
         for (const [index] of nodes.all.entries()) {
           const { workflowState } = await nodes.client(index).runs.result(runId, { timeout: '30s' });

@@ -7,7 +7,7 @@ import { serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
 import { SeededRandom } from '../../clock/testing/seeded-random.js';
 import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
-import { type Endpoint, each, listen, Nodes, until } from '../nodes.fixture.js';
+import { type Endpoint, forEachIndex, listen, Nodes, waitUntil } from '../nodes.fixture.js';
 
 const LEASE_MS = 1_000;
 const RUNS = Number(process.env.NODES_TEST_RUNS ?? 80);
@@ -87,7 +87,7 @@ suite('nodes that end', {
     const { url, executions } = await steps(STEPS, () => pause(random.below(20)));
     const createdAt = new Map<string, number>();
     let triggering = true;
-    const triggers = each(RUNS, 8, async (n) => {
+    const triggers = forEachIndex(RUNS, 8, async (n) => {
       const runId = `killed-${n}`;
       // The trigger is repeated if the response was lost: it must start the same run.
       const options = { runId, deduplicationId: runId, retryDelay: '20' };
@@ -106,7 +106,7 @@ suite('nodes that end', {
       await node.start();
     }
     await triggers;
-    await each(RUNS, 16, (n) => assertEnded(`killed-${n}`, STEPS));
+    await forEachIndex(RUNS, 16, (n) => assertEnded(`killed-${n}`, STEPS));
     t.diagnostic(`killed ${kills} times; ${executions()} executions of ${RUNS * STEPS.length} steps`);
     for (const [runId, at] of createdAt) {
       const { workflowCreatedAt } = await nodes.client(0).runs.get(runId);
@@ -124,10 +124,10 @@ suite('nodes that end', {
     });
     const runIds = Array.from({ length: 20 }, (_, n) => `taken-${n}`);
     for (const runId of runIds) await nodes.client(1).trigger(url, { runId });
-    await until('all deliveries are in flight', () => calls.size === runIds.length);
+    await waitUntil('all deliveries are in flight', () => calls.size === runIds.length);
     const killedAt = performance.now();
     await nodes.node(1).end('SIGKILL');
-    await until('all deliveries are taken over', () => [...calls.values()].every(({ length }) => length >= 2));
+    await waitUntil('all deliveries are taken over', () => [...calls.values()].every(({ length }) => length >= 2));
     const latest = Math.max(...[...calls.values()].map((times) => (times[1] ?? 0) - killedAt));
     t.diagnostic(`taken over after ${Math.round(latest)} ms`);
     assert.ok(latest < LEASE_MS + 1_000, `${latest} ms`);
@@ -140,17 +140,17 @@ suite('nodes that end', {
     const { url, executions } = await steps(names, () => pause(150));
     const runIds = Array.from({ length: 30 }, (_, n) => `paused-${n}`);
     await Promise.all(runIds.map((runId) => nodes.client(2).trigger(url, { runId })));
-    await until('some runs have started', () => executions() > 0);
+    await waitUntil('some runs have started', () => executions() > 0);
     nodes.node(2).signal('SIGSTOP');
     // The work of the node is taken over and continues elsewhere; responses to its requests wait for it.
-    await until('others have taken over', async () => (await nodes.client(0).live.nodes()).length === 2);
+    await waitUntil('others have taken over', async () => (await nodes.client(0).live.nodes()).length === 2);
     nodes.node(2).signal('SIGCONT');
     for (const runId of runIds) await assertEnded(runId, names);
     // The node joins again.
     await nodes.node(2).ready();
     await nodes.client(2).trigger(url, { runId: 'after-the-pause' });
     await assertEnded('after-the-pause', names);
-    await until('the node has logged that', () => /lease was taken over/.test(nodes.node(2).output));
+    await waitUntil('the node has logged that', () => /lease was taken over/.test(nodes.node(2).output));
   });
 
   test('a stopping node returns unstarted work immediately and finishes work in flight', async (t) => {
@@ -164,11 +164,11 @@ suite('nodes that end', {
       if (step === 'hold' && asked.size <= HOST_SLOTS) await released;
     });
     const count = HOST_SLOTS + 40;
-    await each(count, 16, async (n) => {
+    await forEachIndex(count, 16, async (n) => {
       await nodes.client(0).trigger(url, { runId: `stopped-${n}` });
     });
     // Some deliveries wait for slots.
-    await until('every slot is taken', () => asked.size === HOST_SLOTS);
+    await waitUntil('every slot is taken', () => asked.size === HOST_SLOTS);
     const started = [...asked.keys()].map((key) => key.slice(0, key.indexOf('/')));
     const waiting = Array.from({ length: count }, (_, n) => `stopped-${n}`).filter((runId) => !started.includes(runId));
     const since = (from: number, keys: readonly string[]) =>
@@ -176,18 +176,18 @@ suite('nodes that end', {
     const stoppedAt = performance.now();
     const ended = nodes.node(0).end('SIGTERM');
     const holds = waiting.map((runId) => `${runId}/hold`);
-    await until('waiting work starts elsewhere', () => holds.every((key) => asked.has(key)));
+    await waitUntil('waiting work starts elsewhere', () => holds.every((key) => asked.has(key)));
     t.diagnostic(`waiting work started elsewhere within ${since(stoppedAt, holds)} ms`);
     // Deliveries in flight are still awaited.
-    assert.equal(nodes.node(0).ended, false);
+    assert.equal(nodes.node(0).isEnded, false);
     const releasedAt = performance.now();
     release();
     const nexts = started.map((runId) => `${runId}/next`);
-    await until('follow-up steps start', () => nexts.every((key) => asked.has(key)));
+    await waitUntil('follow-up steps start', () => nexts.every((key) => asked.has(key)));
     t.diagnostic(`follow-up work started elsewhere within ${since(releasedAt, nexts)} ms`);
     await ended;
     t.diagnostic(`the node ended ${Math.round(performance.now() - releasedAt)} ms after the last response`);
-    await each(count, 16, (n) => assertEnded(`stopped-${n}`, ['hold', 'next']));
+    await forEachIndex(count, 16, (n) => assertEnded(`stopped-${n}`, ['hold', 'next']));
     await nodes.node(0).start();
   });
 });

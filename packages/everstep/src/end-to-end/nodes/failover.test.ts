@@ -4,7 +4,7 @@ import { after, before, suite, test } from 'node:test';
 import pg from 'pg';
 import { findBinaries } from '../../stores/postgres/testing/binaries.js';
 import { OwnServer } from '../../stores/postgres/testing/own-server.js';
-import { Nodes, until } from '../nodes.fixture.js';
+import { Nodes, waitUntil } from '../nodes.fixture.js';
 import { StepsUnderLoad } from './steps-under-load.fixture.js';
 
 const RUNS = Number(process.env.NODES_TEST_DISTURBED_RUNS ?? 30);
@@ -74,7 +74,7 @@ suite('nodes and two servers', {
     });
     await allReady();
     t.diagnostic(`all runs ended ${Math.round(performance.now() - promotedAt)} ms after the promotion`);
-    await until('no node talks to the old primary', async () => (await connections(old)) === 0);
+    await waitUntil('no node talks to the old primary', async () => (await connections(old)) === 0);
     const onOld = await runsOn(old);
     await steps.run('after', RUNS, async () => {});
     assert.equal(await runsOn(old), onOld);
@@ -86,7 +86,7 @@ suite('nodes and two servers', {
     await nodes.node(1).start();
     assert.equal(await connections(old), 0);
     await standby.end('SIGKILL');
-    await until('no node is ready', async () => {
+    await waitUntil('no node is ready', async () => {
       const ready = await Promise.all(nodes.all.map((node) => node.healthStatus('/ready')));
       return ready.every((status) => status === 503);
     });

@@ -9,7 +9,7 @@ import { SeededRandom } from '../../clock/testing/seeded-random.js';
 import { findBinaries } from '../../stores/postgres/testing/binaries.js';
 import { DatabaseProxy } from '../../stores/postgres/testing/database-proxy.js';
 import { OwnServer } from '../../stores/postgres/testing/own-server.js';
-import { each, Nodes } from '../nodes.fixture.js';
+import { forEachIndex, Nodes } from '../nodes.fixture.js';
 import { NodeFaults } from './node-faults.fixture.js';
 import { WitnessedRuns } from './witnessed-runs.fixture.js';
 
@@ -65,16 +65,16 @@ suite('the history of runs over several nodes', {
     process.stdout.write(`seed ${seed}\n`);
     const startedAt = performance.now();
     const faults = new NodeFaults({
-      ...{ nodes, database, proxies, random, leaseMs: LEASE_MS, everyMs: FAULT_EVERY_MS },
+      ...{ nodes, database, proxies, random, leaseMs: LEASE_MS, intervalMs: FAULT_EVERY_MS },
       restartWorker: () => runs.restartWorker(),
     });
     let ended = false;
     const summary = (): string => {
       const minutes = (performance.now() - startedAt) / 60_000;
-      const { checked, resumed, forked, repeated, problems } = runs;
+      const { checkedCount, resumedCount, forkedCount, repeatedStepCount, problems } = runs;
       return (
-        `${checked} runs checked (${Math.round(checked / minutes)} a minute), ${resumed} resumed, ${forked} forked, ` +
-        `${repeated} steps executed again, ${problems.length} problems; ${JSON.stringify(Object.fromEntries(faults.counts))}`
+        `${checkedCount} runs checkedCount (${Math.round(checkedCount / minutes)} a minute), ${resumedCount} resumedCount, ${forkedCount} forkedCount, ` +
+        `${repeatedStepCount} steps executed again, ${problems.length} problems; ${JSON.stringify(Object.fromEntries(faults.counts))}`
       );
     };
     const reporting = setInterval(
@@ -82,10 +82,10 @@ suite('the history of runs over several nodes', {
       REPORT_MS,
     );
     try {
-      const load = each(RUNS, AT_ONCE, (n) => runs.play(`history-${seed}-${n}`, seed + n)).finally(() => {
+      const load = forEachIndex(RUNS, AT_ONCE, (n) => runs.play(`history-${seed}-${n}`, seed + n)).finally(() => {
         ended = true;
       });
-      await Promise.all([load, faults.go(() => ended)]);
+      await Promise.all([load, faults.injectUntil(() => ended)]);
     } finally {
       clearInterval(reporting);
       ended = true;

@@ -24,7 +24,7 @@ export interface NodeFaultsOptions {
   readonly random: SeededRandom;
   readonly leaseMs: number;
   /** Pause between two faults. */
-  readonly everyMs: number;
+  readonly intervalMs: number;
   readonly restartWorker: () => void;
 }
 
@@ -52,12 +52,12 @@ export class NodeFaults {
   }
 
   /** Injects faults until `isEnded` returns true. All faults are repaired when the promise resolves. */
-  async go(isEnded: () => boolean): Promise<void> {
-    const { random, everyMs, nodes } = this.options;
+  async injectUntil(isEnded: () => boolean): Promise<void> {
+    const { random, intervalMs, nodes } = this.options;
     // Each fault occurs equally often, in random order.
     let remainingFaults: NodeFault[] = [];
     while (!isEnded()) {
-      await pause(everyMs / 2 + random.below(everyMs));
+      await pause(intervalMs / 2 + random.below(intervalMs));
       if (isEnded()) break;
       if (remainingFaults.length === 0) remainingFaults = [...NODE_FAULTS];
       const [fault] = remainingFaults.splice(random.below(remainingFaults.length), 1);
@@ -92,14 +92,14 @@ export class NodeFaults {
         proxy?.cut();
         return;
       case 'responses to commits are lost':
-        if (proxy) proxy.answersToLose = LOST_RESPONSES;
+        if (proxy) proxy.responsesToLose = LOST_RESPONSES;
         return;
       case 'a node cannot reach the database':
         if (!proxy) return;
-        proxy.refusing = true;
+        proxy.isRefusing = true;
         proxy.cut();
         await pause(leaseMs * 1.5);
-        proxy.refusing = false;
+        proxy.isRefusing = false;
         return;
       case 'a worker forgets its parked runs':
         restartWorker();

@@ -11,7 +11,7 @@ import { SeededRandom } from '../../clock/testing/seeded-random.js';
 import { findBinaries } from '../../stores/postgres/testing/binaries.js';
 import { DatabaseProxy } from '../../stores/postgres/testing/database-proxy.js';
 import { OwnServer } from '../../stores/postgres/testing/own-server.js';
-import { type NodeProcess, Nodes, until } from '../nodes.fixture.js';
+import { type NodeProcess, Nodes, waitUntil } from '../nodes.fixture.js';
 import { QueueReceiver } from './queue-receiver.fixture.js';
 
 const COUNT = 3;
@@ -134,8 +134,8 @@ suite('the order of queues over nodes', {
     const started = async (node: NodeProcess) => {
       for (let starting = true; starting; ) {
         node.spawn();
-        await until('a node is ready or has ended', async () => node.ended || (await node.healthStatus('/ready')) === 200);
-        starting = node.ended;
+        await waitUntil('a node is ready or has ended', async () => node.isEnded || (await node.healthStatus('/ready')) === 200);
+        starting = node.isEnded;
       }
     };
     const disturbances: Readonly<Record<string, () => Promise<void>>> = {
@@ -174,7 +174,7 @@ suite('the order of queues over nodes', {
           await pause(random.below(500));
           const before = receiver.overtaken.length;
           await happens();
-          await until(`all nodes are ready after ${name}`, async () => {
+          await waitUntil(`all nodes are ready after ${name}`, async () => {
             const ready = await Promise.all(nodes.all.map((node) => node.healthStatus('/ready')));
             return ready.every((status) => status === 200);
           });
@@ -189,7 +189,7 @@ suite('the order of queues over nodes', {
       }),
     ]);
     const answered = () => QUEUES.every((queue) => receiver.answered(queue) === sent.get(queue));
-    await until('all messages have a response', answered).catch(async (error: Error) => {
+    await waitUntil('all messages have a response', answered).catch(async (error: Error) => {
       assert.fail(`${error.message}\n${await stuck()}`);
     });
     const messages = [...sent.values()].reduce((sum, count) => sum + count, 0);

@@ -20,7 +20,7 @@ import { SeededRandom } from '../../clock/testing/seeded-random.js';
 import { apiResult, approvalEvent, expectedResult, LETTER_EVENT, WORKFLOWS } from '../../simulation/workflows.js';
 import { IS_ON_CLUSTER, NO_CLUSTER } from '../../stores/postgres/testing/citus.js';
 import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
-import { type Endpoint, each, listen, Nodes } from '../nodes.fixture.js';
+import { type Endpoint, forEachIndex, listen, Nodes } from '../nodes.fixture.js';
 
 const COUNT = 3;
 const RUNS = Number(process.env.NODES_RANDOM_RUNS ?? 80);
@@ -178,7 +178,7 @@ suite(IS_ON_CLUSTER ? `${NAME} on a Citus cluster` : NAME, {
         seed: n * 1_000 + random.below(1_000),
       }),
     );
-    const run = each(RUNS, AT_ONCE, async (n) => {
+    const run = forEachIndex(RUNS, AT_ONCE, async (n) => {
       const order = orders[n] ?? assert.fail();
       await nodes.anywhere((client) =>
         client.trigger(`${appUrl}/${order.workflow}`, {

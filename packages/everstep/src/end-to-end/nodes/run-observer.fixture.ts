@@ -13,14 +13,14 @@ interface ObservedRun {
 }
 
 export interface Reads {
-  answered: number;
+  answeredCount: number;
   /** Number of reads with the response 503. */
-  refused: number;
+  rejectedCount: number;
 }
 
 export class RunObserver {
   /** Descriptions of reads that returned an older state; empty without violations. */
-  readonly backwards: string[] = [];
+  readonly olderReads: string[] = [];
   private readonly nodes: Nodes;
   private readonly runIds: readonly string[];
   private readonly latestRuns = new Map<string, ObservedRun>();
@@ -31,7 +31,7 @@ export class RunObserver {
   constructor(nodes: Nodes, runIds: readonly string[]) {
     this.nodes = nodes;
     this.runIds = runIds;
-    this.reads = nodes.all.map(() => ({ answered: 0, refused: 0 }));
+    this.reads = nodes.all.map(() => ({ answeredCount: 0, rejectedCount: 0 }));
   }
 
   /** Reads all runs repeatedly until `stop`. Each run is read from one node after the other; all runs are read concurrently. */
@@ -46,12 +46,12 @@ export class RunObserver {
 
   /** Resets the read counts of each node. A read in progress counts after the reset. */
   countAnew(): void {
-    this.reads = this.reads.map(() => ({ answered: 0, refused: 0 }));
+    this.reads = this.reads.map(() => ({ answeredCount: 0, rejectedCount: 0 }));
   }
 
   /** Returns the reads of a node since the last reset. */
   readsOf(node: number): Reads {
-    return this.reads[node] ?? { answered: 0, refused: 0 };
+    return this.reads[node] ?? { answeredCount: 0, rejectedCount: 0 };
   }
 
   /** Whether some node has returned this many steps for each of the runs. */
@@ -77,8 +77,8 @@ export class RunObserver {
     const response = await fetch(url, { headers, signal: AbortSignal.timeout(READ_TIMEOUT_MS) }).catch(() => null);
     const reads = this.reads[node];
     if (response === null || !reads) return;
-    if (response.status === 503) reads.refused++;
-    else reads.answered++;
+    if (response.status === 503) reads.rejectedCount++;
+    else reads.answeredCount++;
     const body = (await response.json().catch(() => ({}))) as { workflowState?: string; steps?: readonly unknown[] };
     if (response.status === 503) return;
     const run = { node, state: body.workflowState ?? `status ${response.status}`, steps: body.steps?.length ?? 0 };
@@ -86,7 +86,7 @@ export class RunObserver {
     const isEnded = previousRun !== undefined && previousRun.state !== 'RUN_STARTED';
     if (previousRun && (run.steps < previousRun.steps || (isEnded && run.state !== previousRun.state))) {
       const describe = ({ node: at, state, steps }: ObservedRun) => `${state} with ${steps} steps at node ${at}`;
-      this.backwards.push(`${runId}: ${describe(run)} after ${describe(previousRun)}`);
+      this.olderReads.push(`${runId}: ${describe(run)} after ${describe(previousRun)}`);
       return;
     }
     this.latestRuns.set(runId, run);

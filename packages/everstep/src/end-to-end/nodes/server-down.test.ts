@@ -6,7 +6,7 @@ import { toNodeHandler } from '@everstep/sdk/node';
 import { locationsOf } from '../../stores/postgres/sharding/placement.js';
 import { NO_CLUSTER, withClusterClient } from '../../stores/postgres/testing/citus.js';
 import { type ClusterDatabase, makeClusterDatabase } from '../../stores/postgres/testing/cluster-database.js';
-import { type Endpoint, each, listen, Nodes, until } from '../nodes.fixture.js';
+import { type Endpoint, forEachIndex, listen, Nodes, waitUntil } from '../nodes.fixture.js';
 
 const RUNS = 20;
 const STEPS = ['one', 'two', 'three'];
@@ -74,7 +74,7 @@ suite('a server of a Citus cluster that goes down', { skip: NO_CLUSTER || false,
   }
   const clientOf = (tenant: Tenant, n: number) => new Client({ baseUrl: nodes.node(n % 2).url, token: tenant.token });
   const start = (tenant: Tenant, name: string) =>
-    each(RUNS, 8, async (n) => void (await clientOf(tenant, n).trigger(endpoint.url, { runId: `${name}-${n}` })));
+    forEachIndex(RUNS, 8, async (n) => void (await clientOf(tenant, n).trigger(endpoint.url, { runId: `${name}-${n}` })));
   const areEnded = async (tenant: Tenant, name: string) => {
     for (let n = 0; n < RUNS; n++) {
       const run = await clientOf(tenant, n).runs.get(`${name}-${n}`).catch(unlessUnavailable);
@@ -96,11 +96,11 @@ suite('a server of a Citus cluster that goes down', { skip: NO_CLUSTER || false,
       await start(other, healthy);
       await cluster[takeDown](stopped.server);
       await start(other, late);
-      await until(
+      await waitUntil(
         'the runs of the other instance have ended',
         async () => other !== undefined && (await areEnded(other, healthy)),
       );
-      await until(
+      await waitUntil(
         'the runs started during the outage have ended',
         async () => other !== undefined && (await areEnded(other, late)),
       );
@@ -110,7 +110,7 @@ suite('a server of a Citus cluster that goes down', { skip: NO_CLUSTER || false,
       );
       assert.deepEqual([await nodes.node(0).healthStatus('/ready'), await nodes.node(1).healthStatus('/ready')], [200, 200]);
       await cluster.start(stopped.server);
-      await until('the stopped runs have ended', async () => stopped !== undefined && (await areEnded(stopped, early)));
+      await waitUntil('the stopped runs have ended', async () => stopped !== undefined && (await areEnded(stopped, early)));
       for (const name of [early, healthy, late])
         for (let n = 0; n < RUNS; n++)
           for (const step of STEPS) assert.ok((executed.get(`${name}-${n} ${step}`) ?? 0) >= 1, `${name}-${n} ${step}`);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
-import { type Endpoint, each, listen, type Nodes } from '../nodes.fixture.js';
+import { type Endpoint, forEachIndex, listen, type Nodes } from '../nodes.fixture.js';
 
 const STEPS = 3;
 const TRIGGERS_AT_ONCE = 6;
@@ -40,13 +40,13 @@ export class StepsUnderLoad {
   async run(name: string, count: number, disturb: () => Promise<void>): Promise<void> {
     const { nodes, endpoint } = this;
     const runIds = Array.from({ length: count }, (_, n) => `${name}-${n}`);
-    const load = each(count, TRIGGERS_AT_ONCE, async (n) => {
+    const load = forEachIndex(count, TRIGGERS_AT_ONCE, async (n) => {
       const runId = runIds[n] ?? '';
       await nodes.anywhere((client) => client.trigger(endpoint.url, { runId, deduplicationId: runId, retryDelay: '50' }));
       await pause(10);
     });
     await Promise.all([load, pause(QUIET_MS).then(disturb)]);
-    await each(count, QUERIES_AT_ONCE, async (n) => {
+    await forEachIndex(count, QUERIES_AT_ONCE, async (n) => {
       const runId = runIds[n] ?? '';
       const outcome = await nodes.anywhere((client) => client.runs.result<number>(runId, { timeout: '60s' }));
       assert.equal('result' in outcome ? outcome.result : JSON.stringify(outcome), 6, runId);

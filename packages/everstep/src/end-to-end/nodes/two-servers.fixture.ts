@@ -64,7 +64,7 @@ export class TwoServers {
     await this.standby.end('SIGKILL');
     this.standby = await this.primary.startStandby();
     for (const [node] of this.routes.entries()) {
-      this.toStandby(node).target = this.standby.port;
+      this.toStandby(node).targetPort = this.standby.port;
       this.toStandby(node).cut();
     }
   }

@@ -48,11 +48,11 @@ const idOf = ({ workflowRunId, workflowCreatedAt }: RunName): string => `${workf
 export class WitnessedRuns {
   readonly history = new StepHistory();
   readonly problems: string[] = [];
-  checked = 0;
-  resumed = 0;
-  forked = 0;
+  checkedCount = 0;
+  resumedCount = 0;
+  forkedCount = 0;
   /** Number of steps executed more than once. */
-  repeated = 0;
+  repeatedStepCount = 0;
   private readonly nodes: Nodes;
   private readonly random: SeededRandom;
   private readonly longestStepMs: number;
@@ -167,7 +167,7 @@ export class WitnessedRuns {
     let endedRun = await this.end({ workflowRunId, workflowCreatedAt });
     if (endedRun.dlqId !== undefined) {
       const successor = await this.resume(endedRun.run, endedRun.dlqId);
-      this.resumed++;
+      this.resumedCount++;
       endedRun = await this.end(successor);
       if (endedRun.dlqId !== undefined) this.problems.push(`${idOf(successor)}: it failed again`);
     }
@@ -189,9 +189,9 @@ export class WitnessedRuns {
     );
     const end = witnessedEnd(journal.result);
     const id = idOf(run);
-    this.repeated += Math.max(0, history.executionsOf(id) - recordedSteps.length);
+    this.repeatedStepCount += Math.max(0, history.executionsOf(id) - recordedSteps.length);
     this.problems.push(...history.problems(id, recordedSteps, end ?? undefined));
-    this.checked++;
+    this.checkedCount++;
     const isFailed = journal.dlqId !== undefined;
     if (!end && !isFailed)
       this.problems.push(`${id}: it ended as ${journal.workflowState}, ${journal.error ?? 'without an error'}`);
@@ -226,7 +226,7 @@ export class WitnessedRuns {
         return { workflowRunId: id, workflowCreatedAt: at };
       }
     });
-    this.forked++;
+    this.forkedCount++;
     const { dlqId } = await this.end(fork);
     if (dlqId !== undefined) this.problems.push(`${idOf(fork)}: the fork failed`);
   }

@@ -5,7 +5,7 @@ import { after, before, suite, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { SeededRandom } from '../../clock/testing/seeded-random.js';
 import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
-import { each, Nodes } from '../nodes.fixture.js';
+import { forEachIndex, Nodes } from '../nodes.fixture.js';
 import { WitnessedRuns } from './witnessed-runs.fixture.js';
 
 const KILLS = Number(process.env.WORKERS_TEST_KILLS ?? 2);
@@ -45,15 +45,15 @@ suite('workers of several nodes', {
       isKilling = false;
     };
     let next = 0;
-    const load = each(AT_ONCE, AT_ONCE, async () => {
+    const load = forEachIndex(AT_ONCE, AT_ONCE, async () => {
       while (isKilling) {
         const n = next++;
         await runs.play(`workers-${seed}-${n}`, seed + n);
       }
     });
     await Promise.all([load, killing()]);
-    const { checked, repeated, problems } = runs;
-    t.diagnostic(`seed ${seed}: ${checked} runs checked, ${KILLS} kills, ${repeated} steps executed again`);
+    const { checkedCount, repeatedStepCount, problems } = runs;
+    t.diagnostic(`seed ${seed}: ${checkedCount} runs checkedCount, ${KILLS} kills, ${repeatedStepCount} steps executed again`);
     assert.deepEqual(problems, [], `seed ${seed}`);
   });
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { EverstepError, serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
-import { type Endpoint, each, listen, type Nodes, until } from '../nodes.fixture.js';
+import { type Endpoint, forEachIndex, listen, type Nodes, waitUntil } from '../nodes.fixture.js';
 
 const STEPS = 3;
 const CLIENTS_PER_NODE = 2;
@@ -73,7 +73,7 @@ export class ContinuousWrites {
   async acknowledgedSince(time: number, count = 1): Promise<void> {
     const countOf = (node: number) => this.acknowledged.filter((trigger) => trigger.node === node && trigger.sentAt > time).length;
     const hasEnough = () => this.nodes.all.every((_, node) => countOf(node) >= count);
-    await until(`each node acknowledges ${count} triggers`, hasEnough, LONGEST_OUTAGE_MS);
+    await waitUntil(`each node acknowledges ${count} triggers`, hasEnough, LONGEST_OUTAGE_MS);
   }
 
   /** Returns the number of triggers that were acknowledged after a time. */
@@ -94,7 +94,7 @@ export class ContinuousWrites {
   /** Asserts that every acknowledged run ends with each of its steps recorded once, and exists once. Call it after `stop`. */
   async assertRecorded(): Promise<void> {
     const { nodes, acknowledged } = this;
-    await each(acknowledged.length, QUERIES_AT_ONCE, async (n) => {
+    await forEachIndex(acknowledged.length, QUERIES_AT_ONCE, async (n) => {
       const runId = acknowledged[n]?.runId ?? '';
       const outcome = await nodes.anywhere((client) => client.runs.result<number>(runId, { timeout: '60s' }));
       assert.equal('result' in outcome ? outcome.result : JSON.stringify(outcome), 6, runId);

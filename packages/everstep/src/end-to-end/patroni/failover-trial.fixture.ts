@@ -51,7 +51,7 @@ export class FailoverTrial {
     const cluster = await PatroniCluster.start(options);
     let nodes: Nodes | null = null;
     try {
-      nodes = await Nodes.start(NODES, { url: cluster.url, settings: { EVERSTEP_NODE_LEASE: '5' }, mostTries: MAX_TRIES });
+      nodes = await Nodes.start(NODES, { url: cluster.url, settings: { EVERSTEP_NODE_LEASE: '5' }, maxTries: MAX_TRIES });
       return new FailoverTrial(cluster, nodes, await Load.listen(nodes), options.programs.version);
     } catch (error) {
       const logs = await cluster.logs();
@@ -67,7 +67,7 @@ export class FailoverTrial {
   }
 
   /** Rejects if something is lost, doubled or takes too long. Reports what it measured to the test. */
-  async make(t: TestContext, fault: Fault, returns: Return = 'after writes'): Promise<void> {
+  async run(t: TestContext, fault: Fault, returns: Return = 'after writes'): Promise<void> {
     if (this.hasFailed) throw new Error('an earlier test left the cluster in an unknown state');
     try {
       await this.measure(t, fault, returns);
@@ -97,7 +97,7 @@ export class FailoverTrial {
     const startedAt = performance.now();
     const repair = await this.disturb(fault, oldPrimary);
     if (returns === 'at once') await repair();
-    await cluster.promoted(...(returns === 'at once' ? cluster.servers : cluster.others(oldPrimary)));
+    await cluster.waitForPrimary(...(returns === 'at once' ? cluster.servers : cluster.others(oldPrimary)));
     const promotedAt = performance.now();
     if (returns === 'before writes') {
       await pause(BLOCKED_MS);
@@ -108,7 +108,7 @@ export class FailoverTrial {
     await writes.acknowledgedSince(returns === 'before writes' ? writableSince : promotedAt);
     const acknowledgedAt = performance.now();
     if (returns === 'after writes') await repair();
-    await cluster.healthy();
+    await cluster.waitUntilHealthy();
     await writes.acknowledgedSince(performance.now(), CALM_TRIGGERS);
     const endedAt = performance.now();
     await load.stop();

@@ -56,7 +56,7 @@ export class Load {
 
   /** Numbers of acknowledged runs and checked histories since the start, and the seed, which repeats a failure. */
   get summary(): string {
-    return `${this.writes.count} acknowledged runs, ${this.witnessed.checked} histories in total (seed ${this.seed})`;
+    return `${this.writes.count} acknowledged runs, ${this.witnessed.checkedCount} histories in total (seed ${this.seed})`;
   }
 
   /** Starts the load. `name` must not have been used before. */
@@ -84,7 +84,7 @@ export class Load {
     await this.writes.stop();
     await this.playing;
     await this.observer?.stop();
-    assert.deepEqual(this.observer?.backwards, []);
+    assert.deepEqual(this.observer?.olderReads, []);
     assert.deepEqual(this.witnessed.problems, [], `seed ${this.seed}`);
     await this.writes.assertRecorded();
   }

@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { until } from '../nodes.fixture.js';
+import { waitUntil } from '../nodes.fixture.js';
 import { type Machine, Machines } from './machines.fixture.js';
 import { signalAll, withDescendants } from './process-tree.fixture.js';
 import { isOlder, type Programs } from './programs.fixture.js';
-import { filled, type Template } from './templates.fixture.js';
+import { fillTemplate, type Template } from './templates.fixture.js';
 
 /** etcd runs on three machines, so that two of them agree when one is lost. */
 const ETCD_MACHINES = 3;
@@ -152,7 +152,7 @@ export class PatroniCluster {
 
   /** Returns the server that Patroni reports as the primary. */
   primary(): Promise<DatabaseServer> {
-    return this.promoted(...this.servers);
+    return this.waitForPrimary(...this.servers);
   }
 
   /** Returns all servers except one. */
@@ -161,8 +161,8 @@ export class PatroniCluster {
   }
 
   /** Resolves when each server is running, one of them as the primary and one as its synchronous standby. */
-  async healthy(): Promise<void> {
-    await until(
+  async waitUntilHealthy(): Promise<void> {
+    await waitUntil(
       'the cluster is complete',
       async () => {
         await pause(POLL_INTERVAL_MS);
@@ -178,7 +178,7 @@ export class PatroniCluster {
   }
 
   /** Resolves with the primary as soon as it is one of these servers. */
-  async promoted(...servers: readonly DatabaseServer[]): Promise<DatabaseServer> {
+  async waitForPrimary(...servers: readonly DatabaseServer[]): Promise<DatabaseServer> {
     for (const deadline = performance.now() + START_TIMEOUT_MS; performance.now() < deadline; ) {
       const statuses = await Promise.all(servers.map((server) => server.check('/primary')));
       const primary = servers[statuses.indexOf(200)];
@@ -225,9 +225,9 @@ export class PatroniCluster {
     }
     const [first, ...others] = this.servers;
     first?.startPatroni();
-    if (first) await this.promoted(first);
+    if (first) await this.waitForPrimary(first);
     for (const server of others) server.startPatroni();
-    await this.healthy();
+    await this.waitUntilHealthy();
     if (!hasPoolers) return;
     for (const { machine } of this.servers) {
       await this.write(machine, 'pgbouncer-users.txt', 'pgbouncer/users.txt');
@@ -238,7 +238,7 @@ export class PatroniCluster {
 
   private async write(machine: Machine, template: Template, name: string = template): Promise<void> {
     const { all, network } = this.machines;
-    const text = await filled(template, {
+    const text = await fillTemplate(template, {
       NAME: machine.name,
       ADDRESS: machine.address,
       NETWORK: network,

@@ -8,7 +8,7 @@ export type Template = (typeof TEMPLATES)[number];
 const DIRECTORY = new URL('../../../../../deploy/patroni/', import.meta.url);
 
 /** Returns the content of the template with the values. Rejects if the template has a variable without a value. */
-export async function filled(template: Template, values: Readonly<Record<string, string>>): Promise<string> {
+export async function fillTemplate(template: Template, values: Readonly<Record<string, string>>): Promise<string> {
   const text = await readFile(fileURLToPath(new URL(template, DIRECTORY)), 'utf8');
   return text.replace(/\$\{(\w+)\}/g, (_, name: string) => {
     const value = values[name];

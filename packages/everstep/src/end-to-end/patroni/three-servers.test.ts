@@ -16,13 +16,13 @@ suite('nodes and three servers of Patroni', {
   });
   after(() => trial?.dispose());
 
-  test('writes continue on another server after the primary and its Patroni are killed', (t) => trial.make(t, 'killed'));
+  test('writes continue on another server after the primary and its Patroni are killed', (t) => trial.run(t, 'killed'));
 
-  test('writes continue while the primary and its Patroni are paused for 30 seconds', (t) => trial.make(t, 'paused'));
+  test('writes continue while the primary and its Patroni are paused for 30 seconds', (t) => trial.run(t, 'paused'));
 
   test('writes continue while the primary is cut off from the network', { skip: cannotCutNetworks() ?? false }, (t) =>
-    trial.make(t, 'cut off'),
+    trial.run(t, 'cut off'),
   );
 
-  test('writes continue after a switchover by command', (t) => trial.make(t, 'switched over'));
+  test('writes continue after a switchover by command', (t) => trial.run(t, 'switched over'));
 });

@@ -19,16 +19,16 @@ suite('nodes and two servers of Patroni with strict synchronous replication', op
   after(() => trial?.dispose());
 
   test('writes continue after the primary and its Patroni are killed and Patroni is restarted', (t) =>
-    trial.make(t, 'killed', 'at once'));
+    trial.run(t, 'killed', 'at once'));
 
   test('writes wait until a primary that was paused for 30 seconds follows the new one', (t) =>
-    trial.make(t, 'paused', 'before writes'));
+    trial.run(t, 'paused', 'before writes'));
 
   test('writes wait until a primary that was cut off from the network follows the new one', network, (t) =>
-    trial.make(t, 'cut off', 'before writes'),
+    trial.run(t, 'cut off', 'before writes'),
   );
 
-  test('writes continue after a switchover by command', (t) => trial.make(t, 'switched over'));
+  test('writes continue after a switchover by command', (t) => trial.run(t, 'switched over'));
 });
 
 suite('nodes and two servers of Patroni whose primary continues without a standby', options, () => {
@@ -39,11 +39,11 @@ suite('nodes and two servers of Patroni whose primary continues without a standb
   });
   after(() => trial?.dispose());
 
-  test('writes continue on the other server after the primary and its Patroni are killed', (t) => trial.make(t, 'killed'));
+  test('writes continue on the other server after the primary and its Patroni are killed', (t) => trial.run(t, 'killed'));
 
-  test('writes continue while the primary and its Patroni are paused for 30 seconds', (t) => trial.make(t, 'paused'));
+  test('writes continue while the primary and its Patroni are paused for 30 seconds', (t) => trial.run(t, 'paused'));
 
-  test('writes continue while the primary is cut off from the network', network, (t) => trial.make(t, 'cut off'));
+  test('writes continue while the primary is cut off from the network', network, (t) => trial.run(t, 'cut off'));
 
-  test('writes continue after a switchover by command', (t) => trial.make(t, 'switched over'));
+  test('writes continue after a switchover by command', (t) => trial.run(t, 'switched over'));
 });

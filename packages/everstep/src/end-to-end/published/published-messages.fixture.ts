@@ -13,7 +13,7 @@ export interface Delivery {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
   /** Number of concurrent requests at the same path, including this one. */
-  readonly together: number;
+  readonly concurrentCount: number;
 }
 
 export interface Reply {
@@ -38,10 +38,10 @@ export class Endpoints {
       for await (const chunk of request) chunks.push(chunk);
       const path = request.url ?? '';
       const { pathname } = new URL(path, 'http://x');
-      const together = (this.inFlight.get(pathname) ?? 0) + 1;
-      this.inFlight.set(pathname, together);
+      const concurrentCount = (this.inFlight.get(pathname) ?? 0) + 1;
+      this.inFlight.set(pathname, concurrentCount);
       const { headers, method = '' } = request;
-      const delivery: Delivery = { path, method, headers, body: Buffer.concat(chunks).toString(), together };
+      const delivery: Delivery = { path, method, headers, body: Buffer.concat(chunks).toString(), concurrentCount };
       this.deliveries.push(delivery);
       for (const wake of this.waiters.splice(0)) wake();
       const nth = this.at(pathname).length;
@@ -75,7 +75,7 @@ export class Endpoints {
   }
 
   /** Resolves when the path has received this many deliveries. */
-  async arrived(path: string, count: number): Promise<void> {
+  async waitForDeliveries(path: string, count: number): Promise<void> {
     while (this.at(path).length < count) await new Promise<void>((resolve) => this.waiters.push(resolve));
   }
 

@@ -352,7 +352,7 @@ test('a message canceled in flight is not retried', async () => {
     return { status: 500 };
   });
   const { messageId } = await client.publish({ url, retries: 3, retryDelay: '1000' });
-  await endpoints.arrived('/held', 1);
+  await endpoints.waitForDeliveries('/held', 1);
   assert.deepEqual(await client.messages.cancel(messageId), { cancelled: 1 });
   held.open();
   await service.advance('1m');

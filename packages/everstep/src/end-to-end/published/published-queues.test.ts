@@ -33,7 +33,7 @@ test('a queue sends one message at a time in order, and a retry keeps its positi
   assert.deepEqual({ name, parallelism, paused, lag }, { name: 'fifo', parallelism: 1, paused: false, lag: 3 });
   await service.advance('10m');
   assert.deepEqual(endpoints.bodiesAt('/fifo'), ['1', '2', '2', '2', '3', '4']);
-  assert.ok(endpoints.at('/fifo').every(({ together }) => together === 1));
+  assert.ok(endpoints.at('/fifo').every(({ concurrentCount: together }) => together === 1));
   assert.equal((await queue.get()).lag, 0);
 });
 
@@ -56,11 +56,11 @@ test('a queue sends as many messages at a time as its parallelism', async () => 
     return {};
   });
   for (let n = 0; n < 7; n++) await queue.enqueue({ url, body: String(n) });
-  await endpoints.arrived('/wide', 3);
+  await endpoints.waitForDeliveries('/wide', 3);
   assert.equal((await queue.get()).lag, 7);
   held.open();
-  await endpoints.arrived('/wide', 7);
-  assert.equal(Math.max(...endpoints.at('/wide').map(({ together }) => together)), 3);
+  await endpoints.waitForDeliveries('/wide', 7);
+  assert.equal(Math.max(...endpoints.at('/wide').map(({ concurrentCount: together }) => together)), 3);
 });
 
 test('a paused queue accepts messages and sends none until it is resumed; a deleted queue drops its waiting messages', async () => {
@@ -95,7 +95,7 @@ test('a flow control key limits its messages, and is paused, pinned and unpinned
   });
   const flowControl = { key: 'flow', parallelism: 2 };
   for (let n = 0; n < 5; n++) await client.publish({ url, flowControl });
-  await endpoints.arrived('/flow', 2);
+  await endpoints.waitForDeliveries('/flow', 2);
   const info = await client.flowControl.get('flow');
   assert.deepEqual(
     [info.flowControlKey, info.parallelismMax, info.parallelismCount, info.waitListSize, info.rateMax, info.isPaused],
@@ -110,7 +110,7 @@ test('a flow control key limits its messages, and is paused, pinned and unpinned
   await client.flowControl.resume('flow');
   await service.settle();
   assert.equal(endpoints.at('/flow').length, 5);
-  assert.ok(endpoints.at('/flow').every(({ together }) => together <= 2));
+  assert.ok(endpoints.at('/flow').every(({ concurrentCount: together }) => together <= 2));
 
   await client.flowControl.pin('flow', { parallelism: 4 });
   await client.publish({ url, flowControl });

@@ -55,8 +55,8 @@ describe('the changes of a batch', () => {
     const changes = new GroupChanges();
     assert.equal(changes.hasChanges, false);
     for (const instanceId of ['b', 'a'])
-      for (const message of ['one', 'two', 'one']) changes.entryAdded(instanceId, group(message), 500, T0 + HOUR_MS);
-    changes.entryAdded('a', group('one', 'https://app.test/b'), 500, T0);
+      for (const message of ['one', 'two', 'one']) changes.addEntry(instanceId, group(message), 500, T0 + HOUR_MS);
+    changes.addEntry('a', group('one', 'https://app.test/b'), 500, T0);
     const { groups, workflows, hours } = changes.take();
     const keys = groups.map(({ instanceId, fingerprint }) => instanceId + fingerprint);
     assert.deepEqual(keys, keys.toSorted());
@@ -83,12 +83,12 @@ describe('the changes of a batch', () => {
 
   test('report how the last entry was removed, and omit entries that were added and removed in the batch', () => {
     const changes = new GroupChanges();
-    changes.entryAdded('a', group('one'), null, T0);
-    changes.entryRemoved('a', group('one'), null);
-    changes.entryRemoved('a', group('two'), T0 + 1);
-    changes.entryRemoved('a', group('two'), null);
-    changes.entryRemoved('a', group('three'), null);
-    changes.entryRemoved('a', group('three'), T0 + 2);
+    changes.addEntry('a', group('one'), null, T0);
+    changes.removeEntry('a', group('one'), null);
+    changes.removeEntry('a', group('two'), T0 + 1);
+    changes.removeEntry('a', group('two'), null);
+    changes.removeEntry('a', group('three'), null);
+    changes.removeEntry('a', group('three'), T0 + 2);
     const { groups, workflows } = changes.take();
     const recovered = (message: string) =>
       groups.find(({ fingerprint }) => fingerprint === group(message).fingerprint)?.recoveredAt;

@@ -119,7 +119,7 @@ export class GroupChanges {
   }
 
   /** Adds an entry that failed at this time. */
-  entryAdded(instanceId: string, group: FailureGroup, responseStatus: number | null, at: number): void {
+  addEntry(instanceId: string, group: FailureGroup, responseStatus: number | null, at: number): void {
     const { fingerprint, workflowUrl, kind, stepName, message } = group;
     const change = this.groupOf(instanceId, fingerprint);
     change.properties ??= { kind, stepName, message, responseStatus };
@@ -131,7 +131,7 @@ export class GroupChanges {
   }
 
   /** Removes an entry. `recoveredAt` is the time at which it was resumed or restarted, or null if it was deleted. */
-  entryRemoved(instanceId: string, entry: Pick<FailureGroup, 'fingerprint' | 'workflowUrl'>, recoveredAt: number | null): void {
+  removeEntry(instanceId: string, entry: Pick<FailureGroup, 'fingerprint' | 'workflowUrl'>, recoveredAt: number | null): void {
     const change = this.groupOf(instanceId, entry.fingerprint);
     change.removed++;
     change.recoveredAt = recoveredAt;
@@ -139,14 +139,14 @@ export class GroupChanges {
   }
 
   /** Moves an entry that failed at this time from a group of earlier rules to the group that it has now. */
-  entryMoved(instanceId: string, from: string, to: FailureGroup, responseStatus: number | null, at: number): void {
+  moveEntry(instanceId: string, from: string, to: FailureGroup, responseStatus: number | null, at: number): void {
     const source = this.groupOf(instanceId, from);
     source.removed++;
     source.moved++;
     source.successor = source.successor === null || source.successor === to.fingerprint ? to.fingerprint : SEVERAL;
     this.workflowOf(instanceId, from, to.workflowUrl).entries--;
     this.hourOf(instanceId, from, hourOf(at)).added--;
-    this.entryAdded(instanceId, to, responseStatus, at);
+    this.addEntry(instanceId, to, responseStatus, at);
   }
 
   /** Returns all changes and clears them. */

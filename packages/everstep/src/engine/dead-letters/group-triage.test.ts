@@ -9,13 +9,13 @@ import {
   NO_TRIAGE,
   snoozeOf,
   type TriagedGroup,
-  triaged,
+  applyMark,
 } from './group-triage.js';
 
 const T0 = 1_000_000;
 const after = (...marks: readonly GroupMark[]): GroupTriage =>
   marks.reduce<GroupTriage>((triage, mark) => {
-    const next = triaged(triage, mark);
+    const next = applyMark(triage, mark);
     assert.ok(typeof next !== 'string');
     return next;
   }, NO_TRIAGE);
@@ -49,11 +49,11 @@ test('a group has a limited number of notes, and one assignee', () => {
   const note = (n: number): GroupMark => ({ kind: 'add-note', at: T0 + n, by: 'ann', noteId: `nte_${n}`, text: `note ${n}` });
   const notes = Array.from({ length: LIMITS.maxGroupNotes }, (_, n) => note(n));
   const full = after(...notes, { kind: 'assign', at: T0, by: 'ann', assignee: 'bob@w.test' });
-  assert.equal(triaged(full, note(99)), 'too-many-notes');
-  const fewer = triaged(full, { kind: 'delete-note', at: T0, by: 'bob', noteId: 'nte_3' });
+  assert.equal(applyMark(full, note(99)), 'too-many-notes');
+  const fewer = applyMark(full, { kind: 'delete-note', at: T0, by: 'bob', noteId: 'nte_3' });
   assert.ok(typeof fewer !== 'string');
   assert.equal(fewer.notes.length, LIMITS.maxGroupNotes - 1);
-  assert.equal(triaged(fewer, { kind: 'delete-note', at: T0, by: 'bob', noteId: 'nte_3' }), 'no-such-note');
+  assert.equal(applyMark(fewer, { kind: 'delete-note', at: T0, by: 'bob', noteId: 'nte_3' }), 'no-such-note');
   assert.deepEqual(full.assignment, { at: T0, by: 'ann', assignee: 'bob@w.test' });
   assert.equal(after({ kind: 'assign', at: T0, by: 'ann', assignee: null }).assignment, null);
 });

@@ -40,7 +40,7 @@ export type GroupMark = TriageDecision &
 export type TriageRefusal = 'too-many-notes' | 'no-such-note';
 
 /** Returns the triage after the mark. Acknowledging and resolving are decisions too, so they end a snooze. */
-export function triaged(triage: GroupTriage, mark: GroupMark): GroupTriage | TriageRefusal {
+export function applyMark(triage: GroupTriage, mark: GroupMark): GroupTriage | TriageRefusal {
   const { at, by } = mark;
   const { notes } = triage;
   switch (mark.kind) {

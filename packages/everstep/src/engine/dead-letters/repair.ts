@@ -408,7 +408,7 @@ function groupsText({ groups: plannedGroups }: RepairPlan, canary: RepairCanary)
 }
 
 /** Minimum number of billed messages: one for each recovered run. */
-export const messagesAtLeast = ({ action, counts }: Repair): number => (action === 'delete' ? 0 : totalOf(counts));
+export const minBilledMessages = ({ action, counts }: Repair): number => (action === 'delete' ? 0 : totalOf(counts));
 
 /**
  * Returns the expected duration in ms. Without a rate, entries are assumed to start one per second, and deletions to run much

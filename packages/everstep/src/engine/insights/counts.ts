@@ -96,7 +96,7 @@ export function stepCounts({ steps }: RunCounts, name: string | null): StepCount
 }
 
 /** Adds the counts of a decision. */
-export function count(counts: RunCounts, { started, ended, steps }: InsightCounts): void {
+export function addInsightCounts(counts: RunCounts, { started, ended, steps }: InsightCounts): void {
   if (started) counts.started++;
   if (ended) {
     counts[ended.status]++;

@@ -48,11 +48,11 @@ export interface AdmissionOptions {
   readonly defaultRegion: Region;
   readonly isClosing: () => boolean;
   /** Operations that exist only for requests with a session. */
-  readonly forSessions: ReadonlySet<Operation>;
+  readonly sessionOnlyOperations: ReadonlySet<Operation>;
   /** Whether users can log in with their API key. */
-  readonly takesLogins: boolean;
+  readonly acceptsLogins: boolean;
   /** Whether tokens in the query of a URL are accepted. */
-  readonly queryTokens: boolean;
+  readonly acceptsQueryTokens: boolean;
 }
 
 const OPEN_ACCESS: Admitted = Object.freeze({ access: 'open' });
@@ -148,7 +148,7 @@ async function admitSession(accounts: AccountService, request: FastifyRequest, r
  * Returns a function that admits requests. The function returns synchronously if nothing must be read, for example if the token
  * is cached. It throws or rejects with ApiError.
  */
-export function createAdmission({ context, defaultRegion, isClosing, forSessions, takesLogins, queryTokens }: AdmissionOptions) {
+export function createAdmission({ context, defaultRegion, isClosing, sessionOnlyOperations, acceptsLogins, acceptsQueryTokens }: AdmissionOptions) {
   const { accounts, authority, search } = context;
 
   async function admitSessionToInstance(request: FastifyRequest, route: RoutedOperation, target: Target): Promise<Admission> {
@@ -174,11 +174,11 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     const { authorization, host } = request.headers;
     if (hasOnlySession(request)) {
       const namesInstance = namedInstanceOf(request, operation, fullTarget) !== null;
-      const hasToken = queryTokens && !forSessions.has(operation) && takeToken(fullTarget.query, dialect.tokenParameter) !== null;
+      const hasToken = acceptsQueryTokens && !sessionOnlyOperations.has(operation) && takeToken(fullTarget.query, dialect.tokenParameter) !== null;
       if (namesInstance || !hasToken) return admitSessionToInstance(request, route, fullTarget);
     }
     const region = regionOf(host, defaultRegion);
-    const { token, target } = credentialOf(authorization, fullTarget, dialect, queryTokens);
+    const { token, target } = credentialOf(authorization, fullTarget, dialect, acceptsQueryTokens);
     const caller = authenticate(authority, token, region, requiredScopeOf(operation));
     const admit = (verifiedCaller: Caller): Admission => {
       if (!operation.countsCalls) allowCall(context, verifiedCaller.instanceId);
@@ -196,15 +196,15 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     return check instanceof Promise ? check.then(() => admission) : admission;
   }
 
-  async function searchCallerOf(request: FastifyRequest, indexId: string, need: SearchAccess): Promise<SearchCaller> {
+  async function searchCallerOf(request: FastifyRequest, indexId: string, requiredAccess: SearchAccess): Promise<SearchCaller> {
     const { authorization } = request.headers;
-    const isLogin = takesLogins && isBasic(authorization);
+    const isLogin = acceptsLogins && isBasic(authorization);
     if (!isLogin && (authorization !== undefined || secretOf(request.headers) === null))
-      return admitToIndex(search, { indexId, authorization, need });
+      return admitToIndex(search, { indexId, authorization, requiredAccess });
     const principal = isLogin
       ? await logIn(accounts, authorization, callerIpOf(request))
       : (await sessionOf(request, accounts)).principal;
-    const caller = requireAccess(await search.accessTo(principal, indexId), need === 'read' ? 'read' : 'write');
+    const caller = requireAccess(await search.accessTo(principal, indexId), requiredAccess === 'read' ? 'read' : 'write');
     return { ...caller, principal };
   }
 
@@ -220,7 +220,7 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     checkRequestLimits(request);
     const { access, whileStopping } = route.operation;
     const isUserLogin = route.operation.access === 'index' && isBasic(request.headers.authorization);
-    if (forSessions.has(route.operation) && !hasOnlySession(request) && !isUserLogin)
+    if (sessionOnlyOperations.has(route.operation) && !hasOnlySession(request) && !isUserLogin)
       throw unknownRoute(splitTarget(request.originalUrl).path);
     if ((access !== 'open' || whileStopping === 'refuse') && (context.isStopping() || isClosing()))
       throw new ApiError('unavailable', 'the server is stopping; retry later', { 'retry-after': '1' });

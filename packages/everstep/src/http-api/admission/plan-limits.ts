@@ -170,6 +170,6 @@ export function bodySizeLimit(
   const { plan, maxBytes: maxMessageBytes } = limit;
   return {
     maxBytes: maxBodyBytesOf(operation, maxMessageBytes),
-    refuseSize: (maxBytes, bytes) => refusalError(context, instanceId, 'body-too-large', sizeMessage(plan, maxBytes, bytes)),
+    createSizeError: (maxBytes, bytes) => refusalError(context, instanceId, 'body-too-large', sizeMessage(plan, maxBytes, bytes)),
   };
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ApiHarness } from '../testing/api-harness.js';
 
 test('with tokens in URLs disabled, every dialect rejects them and accepts headers', async () => {
-  const harness = await ApiHarness.open({ queryTokens: false });
+  const harness = await ApiHarness.open({ acceptsQueryTokens: false });
   const { token } = harness;
   const headers = { authorization: `Bearer ${token}` };
   assert.equal((await harness.send({ method: 'GET', url: '/v2/keys', headers })).status, 200);

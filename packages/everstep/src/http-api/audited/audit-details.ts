@@ -36,7 +36,7 @@ export function subjectIn(input: Partial<Pick<OperationInput, 'path' | 'query' |
  */
 export function inputDetails({ query, body }: Pick<OperationInput, 'query' | 'body'>, rule: ChangeRule): Details {
   const fields = [...fieldsOf(query), ...fieldsOf(body)];
-  if (rule.bulk) return Object.fromEntries(fields.slice(0, MAX_FIELDS).map(([name, value]) => [name, filterValue(value)]));
+  if (rule.isBulk) return Object.fromEntries(fields.slice(0, MAX_FIELDS).map(([name, value]) => [name, filterValue(value)]));
   const fieldNames = fields.map(([name]) => name).filter((name) => name !== rule.subject);
   return fieldNames.length === 0 ? {} : { fields: fieldNames.slice(0, MAX_FIELDS).join(',') };
 }

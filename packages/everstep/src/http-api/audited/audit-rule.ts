@@ -11,11 +11,11 @@ interface AuditedAction {
 export interface ChangeRule extends AuditedAction {
   readonly kind: 'change';
   /** One entry for all objects, with the filters and the counts. It is written at the end, when the counts are known. */
-  readonly bulk?: true;
+  readonly isBulk?: true;
   /** Recorded only for users, not for tokens, because apps make too many changes to record. */
-  readonly onlyUsers?: true;
+  readonly isOnlyForUsers?: true;
   /** Returns whether to record the request. If absent, every request is recorded. */
-  readonly when?: (input: OperationInput) => boolean;
+  readonly shouldRecord?: (input: OperationInput) => boolean;
 }
 
 export interface SecretReadRule extends AuditedAction {
@@ -36,14 +36,14 @@ export type AuditRule =
   | { readonly kind: 'none'; readonly reason: string };
 
 /** Declares a change of one object. */
-export const change = (action: string, subject?: string, options: Pick<ChangeRule, 'when' | 'onlyUsers'> = {}): ChangeRule => ({
+export const change = (action: string, subject?: string, options: Pick<ChangeRule, 'shouldRecord' | 'isOnlyForUsers'> = {}): ChangeRule => ({
   kind: 'change',
   action,
   ...(subject === undefined ? {} : { subject }),
   ...options,
 });
 /** Declares a change of all objects that match a filter. */
-export const bulkChange = (action: string): ChangeRule => ({ kind: 'change', action, bulk: true });
+export const bulkChange = (action: string): ChangeRule => ({ kind: 'change', action, isBulk: true });
 /** Declares that a response contains secrets, in each of its objects with the field. */
 export const secretRead = (action: string, options: Omit<SecretReadRule, 'kind' | 'action'> = {}): SecretReadRule => ({
   kind: 'secret-read',

@@ -56,8 +56,8 @@ function identityOf(admitted: Admitted | undefined): Identity {
 /** Returns whether the rule applies to this request. */
 function appliesTo(rule: AuditRule | undefined, input: OperationInput, admitted: Admitted): boolean {
   if (rule?.kind !== 'change') return rule?.kind === 'secret-read' || rule?.kind === 'own-entry';
-  if (rule.onlyUsers && !(admitted.access === 'index' && admitted.caller.principal)) return false;
-  return rule.when?.(input) ?? true;
+  if (rule.isOnlyForUsers && !(admitted.access === 'index' && admitted.caller.principal)) return false;
+  return rule.shouldRecord?.(input) ?? true;
 }
 
 /** The part of an operation that its audit entries depend on. */
@@ -93,8 +93,8 @@ export class AuditRecorder {
     await this.recordLogin(recordedRequest);
     if (!rule || !appliesTo(rule, input, admitted)) return perform();
     const entry = rule.kind === 'change' ? await this.changeEntry(recordedRequest) : null;
-    const isBulk = rule.kind === 'change' && rule.bulk === true;
-    const request = new AuditedRequest({ entry, request: this.requestOf(recordedRequest), withChange: !isBulk });
+    const isBulk = rule.kind === 'change' && rule.isBulk === true;
+    const request = new AuditedRequest({ entry, request: this.requestOf(recordedRequest), isWrittenWithChange: !isBulk });
     const response = await runAudited(request, perform);
     const unwrittenEntry = request.close();
     if (unwrittenEntry) await this.records.write(this.withResponse(unwrittenEntry, rule, response));
@@ -142,7 +142,7 @@ export class AuditRecorder {
 
   private withResponse(entry: AuditNote, rule: AuditRule, { body }: OperationResponse): AuditNote {
     if (rule.kind !== 'change') return entry;
-    const details = rule.bulk ? { ...entry.details, ...responseCounts(body) } : entry.details;
+    const details = rule.isBulk ? { ...entry.details, ...responseCounts(body) } : entry.details;
     const subject = rule.subject === undefined || entry.subject !== '' ? entry.subject : subjectIn({ body }, rule.subject);
     return { ...entry, subject, details };
   }

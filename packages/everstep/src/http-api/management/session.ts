@@ -9,7 +9,7 @@ import { EndedSessions, LoginBody, LoginLinkBody, OwnSession, SessionEntry } fro
 import { tooManyLogins } from '../admission/basic-authentication.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { type ApiContext, accountOperation, type Operation, openOperation, respond, sessionOperation } from '../operation.js';
-import { forgetCookie, setCookie } from '../sessions/cookie.js';
+import { clearCookie, setCookie } from '../sessions/cookie.js';
 import { checkOrigin } from '../sessions/same-origin.js';
 import { admitSecret } from './open-secrets.js';
 import { BODY_ERRORS, OK, requiredBody, valueOrThrow } from './outcome.js';
@@ -131,7 +131,7 @@ const endSession = sessionOperation({
   errors: ['bad-parameter'],
   async handle({ request }, { accounts }, session) {
     await accounts.endSession(session);
-    return respond(200, 'OK' as const, { 'set-cookie': forgetCookie(request.isHttps) });
+    return respond(200, 'OK' as const, { 'set-cookie': clearCookie(request.isHttps) });
   },
 });
 
@@ -192,7 +192,7 @@ const revokeSessions = accountOperation({
   async handle({ request }, { accounts }, principal) {
     const endedCount = await accounts.endSessions(principal);
     if (principal.sessionId === undefined) return respond(200, { ended: endedCount });
-    return respond(200, { ended: endedCount }, { 'set-cookie': forgetCookie(request.isHttps) });
+    return respond(200, { ended: endedCount }, { 'set-cookie': clearCookie(request.isHttps) });
   },
 });
 

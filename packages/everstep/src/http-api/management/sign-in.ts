@@ -6,7 +6,7 @@ import type { SignIn } from '../../sign-in/sign-in.js';
 import { notAudited } from '../audited/audit-rule.js';
 import { type ApiContext, type Operation, openOperation, respond, sessionOperation } from '../operation.js';
 import { setCookie } from '../sessions/cookie.js';
-import { forgetSignInCookie, setSignInCookie, signInCookieOf } from '../sessions/sign-in-cookie.js';
+import { clearSignInCookie, setSignInCookie, signInCookieOf } from '../sessions/sign-in-cookie.js';
 
 const TAG = 'Session';
 const ERROR_PARAMETER = 'sign-in-error';
@@ -60,7 +60,7 @@ const startSignIn = openOperation({
     const signIn = requireSignIn(context);
     const returnTo = returnPathOf(new URLSearchParams(request.target.query).get('return'));
     const signInStart = await signIn.begin({ returnTo, linkTo: null });
-    if (signInStart.kind === 'failed') return redirectTo(loginPageOf(signInStart.error), forgetSignInCookie(request.isHttps));
+    if (signInStart.kind === 'failed') return redirectTo(loginPageOf(signInStart.error), clearSignInCookie(request.isHttps));
     return redirectTo(signInStart.url, setSignInCookie(signInStart.cookie, request.isHttps));
   },
 });
@@ -84,7 +84,7 @@ const completeSignIn = openOperation({
     const cookie = signInCookieOf(headers, isHttps);
     const signInResult = await signIn.finish({ query: target.query, cookie, address: callerIp, isHttps });
     // A failed sign-in cannot be repeated with the same cookie.
-    if (signInResult.kind === 'failed') return redirectTo(loginPageOf(signInResult.error), forgetSignInCookie(isHttps));
+    if (signInResult.kind === 'failed') return redirectTo(loginPageOf(signInResult.error), clearSignInCookie(isHttps));
     return redirectTo(signInResult.returnTo, setCookie(signInResult.secret, isHttps));
   },
 });

@@ -153,22 +153,22 @@ function missingStepDifference(
 
 /** Differences in order. Differences only in ids come last. */
 class Differences {
-  private readonly entries: { readonly difference: Difference; readonly isOnlyIds: boolean }[] = [];
+  private readonly entries: { readonly difference: Difference; readonly hasOnlyIdDifferences: boolean }[] = [];
 
-  add(difference: Difference, isOnlyIds = false): void {
-    this.entries.push({ difference, isOnlyIds });
+  add(difference: Difference, hasOnlyIdDifferences = false): void {
+    this.entries.push({ difference, hasOnlyIdDifferences });
   }
 
   /** Adds the difference if it is the first of its kind. A difference in other fields replaces one that is only in ids. */
-  addFirst(difference: Difference, isOnlyIds: boolean): void {
+  addFirst(difference: Difference, hasOnlyIdDifferences: boolean): void {
     const index = this.entries.findIndex(({ difference: { kind } }) => kind === difference.kind);
-    if (index !== -1 && (isOnlyIds || this.entries[index]?.isOnlyIds === false)) return;
+    if (index !== -1 && (hasOnlyIdDifferences || this.entries[index]?.hasOnlyIdDifferences === false)) return;
     if (index !== -1) this.entries.splice(index, 1);
-    this.add(difference, isOnlyIds);
+    this.add(difference, hasOnlyIdDifferences);
   }
 
   sorted(): readonly Difference[] {
-    return this.entries.toSorted((a, b) => Number(a.isOnlyIds) - Number(b.isOnlyIds)).map(({ difference }) => difference);
+    return this.entries.toSorted((a, b) => Number(a.hasOnlyIdDifferences) - Number(b.hasOnlyIdDifferences)).map(({ difference }) => difference);
   }
 }
 
@@ -180,7 +180,7 @@ function outcomeDifference(left: ComparedRun, right: ComparedRun, redactions: Re
   }));
   const difference = jsonDifference(leftOutcome, rightOutcome);
   const message = `the runs ended differently${difference ? locationText(difference) : ''}`;
-  return difference && [{ kind: 'outcome', index: null, ...sideTexts(difference), message }, difference.isOnlyIds];
+  return difference && [{ kind: 'outcome', index: null, ...sideTexts(difference), message }, difference.hasOnlyIdDifferences];
 }
 
 /** Includes results as long as they fit into the response. */
@@ -215,7 +215,7 @@ export async function comparisonOf(left: ComparedRun, right: ComparedRun, isShor
   const differences = new Differences();
   if (inputDifference) {
     const message = `the runs have different inputs${locationText(inputDifference)}`;
-    differences.add({ kind: 'input', index: null, ...sideTexts(inputDifference), message }, inputDifference.isOnlyIds);
+    differences.add({ kind: 'input', index: null, ...sideTexts(inputDifference), message }, inputDifference.hasOnlyIdDifferences);
   }
   let hasSameSteps = true;
   const pairs = pairSteps(left, right);
@@ -230,7 +230,7 @@ export async function comparisonOf(left: ComparedRun, right: ComparedRun, isShor
     }
     if (resultDifference && pair.left) {
       const message = `${labelOf(pair.left)} has different results${locationText(resultDifference)}`;
-      differences.addFirst({ kind: 'result', index, ...sideTexts(resultDifference), message }, resultDifference.isOnlyIds);
+      differences.addFirst({ kind: 'result', index, ...sideTexts(resultDifference), message }, resultDifference.hasOnlyIdDifferences);
     }
     const { name, type } = pair.left ?? pair.right ?? {};
     const isSame = isPair && resultDifference === null;

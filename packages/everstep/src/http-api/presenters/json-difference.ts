@@ -11,7 +11,7 @@ export interface JsonDifference {
   /** Right value at the path. Undefined if it is missing. */
   readonly right: unknown;
   /** Whether only ids differ, which is normal for two runs of a workflow. */
-  readonly isOnlyIds: boolean;
+  readonly hasOnlyIdDifferences: boolean;
 }
 
 const pathSegment = (name: string): string => (/^[A-Za-z_]\w*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`);
@@ -19,7 +19,7 @@ const pathSegment = (name: string): string => (/^[A-Za-z_]\w*$/.test(name) ? `.$
 /** Whether a field contains an id, such as `id`, `uuid`, `orderId` and `order_id`. */
 const isIdName = (name: string): boolean => /^(?:id|ID|Id|uuid)$|[a-z\d](?:Id|ID)$|_(?:id|ID)$/.test(name);
 
-type ValueDifference = Omit<JsonDifference, 'isOnlyIds'>;
+type ValueDifference = Omit<JsonDifference, 'hasOnlyIdDifferences'>;
 
 function firstDifference(
   left: unknown,
@@ -52,7 +52,7 @@ function firstDifference(
  */
 export function jsonDifference(left: unknown, right: unknown): JsonDifference | null {
   const difference = firstDifference(left, right, '', (name) => !isIdName(name));
-  if (difference) return { ...difference, isOnlyIds: false };
+  if (difference) return { ...difference, hasOnlyIdDifferences: false };
   const idDifference = firstDifference(left, right, '', () => true);
-  return idDifference && { ...idDifference, isOnlyIds: true };
+  return idDifference && { ...idDifference, hasOnlyIdDifferences: true };
 }

@@ -3,7 +3,7 @@ import { REPAIR_FILTERS } from '../../contract/filters/dead-letter-filters.js';
 import type { RepairEntry, RepairItem, RepairOverrides } from '../../contract/repairs.js';
 import {
   expectedDurationMs,
-  messagesAtLeast,
+  minBilledMessages,
   type RepairCanary,
   type RepairCounts,
   type RepairPlan,
@@ -67,7 +67,7 @@ export function presentRepair({ repair, filter, overrides }: RepairRecord): Repa
       newestAt: plan.newestAt,
       more: plan.more,
       stepsKept: action === 'resume' ? plan.recordedSteps : 0,
-      messagesAtLeast: messagesAtLeast(repair),
+      messagesAtLeast: minBilledMessages(repair),
       expectedDurationMs: expectedDurationMs(repair),
     },
     stopReason: repair.stopReason,

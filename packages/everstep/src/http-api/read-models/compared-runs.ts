@@ -46,7 +46,7 @@ export async function readComparedRun(
   let isWhole = true;
   for await (const part of stepsOf(store, { runKey, bounds: PART, maxOutBytes: 0 })) {
     steps.push(...part);
-    bytes += part.reduce((sum, { name }) => sum + name.length + LIMITS.rowBytes, 0);
+    bytes += part.reduce((sum, { name }) => sum + name.length + LIMITS.assumedRowBytes, 0);
     isWhole = bytes < MAX_STEP_BYTES;
     if (!isWhole) break;
   }

@@ -13,7 +13,7 @@ import type {
 import type { Reserve } from '../admission/read-budget.js';
 
 const bytesOf = ({ bodyBytes, responseBytes, error }: DeadLetterRecord): number =>
-  bodyBytes + responseBytes + error.length + LIMITS.rowBytes;
+  bodyBytes + responseBytes + error.length + LIMITS.assumedRowBytes;
 
 /** Returns the entries that still exist, with their bodies. */
 async function readWithBodies(store: DeadLetterStore, entries: readonly DeadLetterRecord[]): Promise<readonly WholeDeadLetter[]> {

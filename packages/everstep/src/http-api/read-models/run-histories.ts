@@ -6,7 +6,7 @@ import type { FailedAttempt, Task } from '../../engine/runs/run.js';
 import { yieldToOthers } from '../../ports/stores/history-parts.js';
 import type { HistoryStore, ListedStep, Part, Position, RunHistory, RunRecord } from '../../ports/stores/store.js';
 
-const { rowBytes: ROW_BYTES } = LIMITS;
+const { assumedRowBytes: ROW_BYTES } = LIMITS;
 
 /** History of a run in a listing. */
 export interface ShownHistory extends Omit<RunHistory, 'next'> {

@@ -78,7 +78,7 @@ export async function readPage<Entry>(
 async function totalBytes(store: HistoryStore, history: RunHistory, withResults: boolean): Promise<number> {
   const { steps, bytes } = await store.journalSize({ runKey: history.run.key });
   const knownBytes = historyBytes({ ...history, steps: [] });
-  return knownBytes + steps * LIMITS.rowBytes + (withResults ? bytes + (history.run.resultLeftOut ?? 0) : 0);
+  return knownBytes + steps * LIMITS.assumedRowBytes + (withResults ? bytes + (history.run.resultLeftOut ?? 0) : 0);
 }
 
 /**

@@ -24,7 +24,7 @@ export interface BodyOptions {
   readonly owner: string;
   readonly maxBytes: number;
   /** Returns the error for a body that has more than `maxBytes`; `bytes` have arrived or were announced. */
-  readonly refuseSize?: (maxBytes: number, bytes: number) => ApiError;
+  readonly createSizeError?: (maxBytes: number, bytes: number) => ApiError;
 }
 
 /** A body that was received completely. `bytes` joins its parts, which takes some time for a long body. */
@@ -57,11 +57,11 @@ export class RequestBodies {
   collect(
     request: FastifyRequest,
     reply: FastifyReply,
-    { owner, maxBytes, refuseSize = tooLargeError }: BodyOptions,
+    { owner, maxBytes, createSizeError = tooLargeError }: BodyOptions,
   ): Promise<ReceivedBody> {
     const { raw, headers } = request;
     const contentLength = headers['content-length'] === undefined ? null : Number(headers['content-length']);
-    if (contentLength !== null && contentLength > maxBytes) return Promise.reject(refuseSize(maxBytes, contentLength));
+    if (contentLength !== null && contentLength > maxBytes) return Promise.reject(createSizeError(maxBytes, contentLength));
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = [];
       let length = 0;
@@ -78,7 +78,7 @@ export class RequestBodies {
       };
       const receiveChunk = (chunk: Buffer): void => {
         length += chunk.length;
-        const refusal = length > maxBytes ? refuseSize(maxBytes, length) : this.refusalFor(owner, chunk.length);
+        const refusal = length > maxBytes ? createSizeError(maxBytes, length) : this.refusalFor(owner, chunk.length);
         if (refusal) {
           stop(refusal);
           return;

@@ -10,12 +10,12 @@ const TOKEN_HINT = 'send "Authorization: Bearer <token of the index>"';
 export interface IndexRequest {
   readonly indexId: string;
   readonly authorization: string | undefined;
-  readonly need: SearchAccess;
+  readonly requiredAccess: SearchAccess;
 }
 
 /** Returns the caller of a request to a search index. Rejects with ApiError `missing-token`, `bad-token` or `read-only-token`. */
 export async function admitToIndex(search: SearchService, request: IndexRequest): Promise<SearchCaller> {
-  const { indexId, authorization, need } = request;
+  const { indexId, authorization, requiredAccess } = request;
   if (authorization === undefined) throw new ApiError('missing-token', `the request has no token; ${TOKEN_HINT}`, CHALLENGE);
   const token = BEARER.exec(authorization)?.[1];
   const caller = token === undefined ? null : await search.admit({ indexId, token });
@@ -25,7 +25,7 @@ export async function admitToIndex(search: SearchService, request: IndexRequest)
       `the search index does not exist, or the token is not one of its tokens; ${TOKEN_HINT}`,
       CHALLENGE,
     );
-  if (need === 'read-write' && caller.access === 'read-only')
+  if (requiredAccess === 'read-write' && caller.access === 'read-only')
     throw new ApiError('read-only-token', 'this token can only read; use the read-write token of the index');
   return caller;
 }

@@ -8,7 +8,7 @@ import { HeldRequests } from './held-requests.js';
 
 const refusalOf = (requests: HeldRequests, instanceId: string): string | null => {
   try {
-    requests.open(instanceId);
+    requests.acquire(instanceId);
     return null;
   } catch (error) {
     assert.ok(error instanceof ApiError);
@@ -19,12 +19,12 @@ const refusalOf = (requests: HeldRequests, instanceId: string): string | null =>
 
 test('an account cannot use the share of others, and a finished request frees its slot', () => {
   const requests = new HeldRequests({ requestName: 'streams', maxTotal: 100, owners: ownersOf('hog1', 'quiet1') });
-  const open = Array.from({ length: 50 }, () => requests.open('hog1'));
+  const open = Array.from({ length: 50 }, () => requests.acquire('hog1'));
   assert.match(
     refusalOf(requests, 'hog1') ?? '',
     /^429: the queue instance has reached its account's current fair share of streams \(50\)/,
   );
-  for (let i = 0; i < 10; i++) requests.open('quiet1');
+  for (let i = 0; i < 10; i++) requests.acquire('quiet1');
   for (const over of open.slice(0, 30)) {
     over();
     over();
@@ -35,10 +35,10 @@ test('an account cannot use the share of others, and a finished request frees it
 test('limits waiting requests per instance and in total', () => {
   const owners = ownersOf('only1');
   const limited = new HeldRequests({ requestName: 'streams', maxTotal: 100, maxPerInstance: 2, owners });
-  for (let i = 0; i < 2; i++) limited.open('only1');
+  for (let i = 0; i < 2; i++) limited.acquire('only1');
   assert.match(refusalOf(limited, 'only1') ?? '', /^429: the queue instance has reached its limit of streams \(2\)/);
   const full = new HeldRequests({ requestName: 'streams', maxTotal: 3, owners });
-  for (let i = 0; i < 3; i++) full.open('only1');
+  for (let i = 0; i < 3; i++) full.acquire('only1');
   assert.match(refusalOf(full, 'only1') ?? '', /^503: the server has reached its limit of 3 streams/);
 });
 

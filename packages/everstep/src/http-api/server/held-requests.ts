@@ -27,7 +27,7 @@ export class HeldRequests {
   }
 
   /** Counts a request and returns the function that ends it. Throws ApiError when the limit is reached. */
-  open(instanceId: string): () => void {
+  acquire(instanceId: string): () => void {
     const { requestName, maxTotal, maxPerInstance = maxTotal, sharedCapacity } = this.options;
     if (this.share.free <= 0 || (sharedCapacity && sharedCapacity.free <= 0)) {
       throw new ApiError(
@@ -55,7 +55,7 @@ export class HeldRequests {
 
   /** Counts a request while `work` runs. */
   async during<Result>(instanceId: string, work: () => Promise<Result>): Promise<Result> {
-    const release = this.open(instanceId);
+    const release = this.acquire(instanceId);
     try {
       return await work();
     } finally {

@@ -1,5 +1,5 @@
 /**
- * Runs the operation of an admitted request: collects its body, reads its input, and writes its response.
+ * Runs the operation of an admitted request: collects its body, readBudget its input, and writes its response.
  * Keeps invariant 43.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -70,7 +70,7 @@ export interface OperationHandlerOptions {
   readonly context: ApiContext;
   readonly auditRecorder: AuditRecorder;
   readonly bodies: RequestBodies;
-  readonly reads: ReadBudget;
+  readonly readBudget: ReadBudget;
   readonly waitingRequests: WaitingRequests;
   /** Whether clients use https, regardless of what a proxy reports. */
   readonly isHttps: boolean;
@@ -83,7 +83,7 @@ export interface OperationHandlerOptions {
 export function createOperationHandler(
   options: OperationHandlerOptions,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
-  const { context, auditRecorder, bodies, reads, waitingRequests, isHttps, admit, admissionOf, endConnection } = options;
+  const { context, auditRecorder, bodies, readBudget, waitingRequests, isHttps, admit, admissionOf, endConnection } = options;
   const compression = new Compression();
 
   async function isStillAdmitted(request: FastifyRequest, { operation, dialect }: Admission): Promise<boolean> {
@@ -132,7 +132,7 @@ export function createOperationHandler(
         host: request.host,
         target: admission.target,
         signal: () => waitingRequests.signalOf(reply),
-        reserve: reserveFor(reads, reply, owner, () => waitingRequests.signalOf(reply)),
+        reserve: reserveFor(readBudget, reply, owner, () => waitingRequests.signalOf(reply)),
         isStillAdmitted: () => isStillAdmitted(request, admission),
       });
       return auditRecorder.run({ operation, admitted, input }, () => operation.run(input, context, admitted));

@@ -5,7 +5,7 @@ import { ApiHarness } from '../testing/api-harness.js';
 
 let harness: ApiHarness;
 before(async () => {
-  harness = await ApiHarness.open({ accessLog: true });
+  harness = await ApiHarness.open({ isAccessLogEnabled: true });
   await createPeople(harness.store.accounts, harness.accounts);
 });
 after(() => harness.close());

@@ -73,17 +73,17 @@ export interface ServerOptions {
   /** Operations to serve. Operations with the same path and method have different dialects. */
   readonly operations: readonly Operation[];
   /** Operations among these that exist only for requests with a session. */
-  readonly forSessions: readonly Operation[];
+  readonly sessionOnlyOperations: readonly Operation[];
   /** Whether users can log in with their API key. */
-  readonly takesLogins: boolean;
+  readonly acceptsLogins: boolean;
   /** Whether tokens in the query of a URL are accepted. */
-  readonly queryTokens: boolean;
+  readonly acceptsQueryTokens: boolean;
   /** Observes each completed request. */
   readonly observer: Observer;
   /** Whether each request is logged at `info` with its caller. */
-  readonly accessLog: boolean;
+  readonly isAccessLogEnabled: boolean;
   /** Limits large responses. */
-  readonly reads: ReadBudget;
+  readonly readBudget: ReadBudget;
   /** If absent, refusals are sent immediately. */
   readonly refusalDelays?: RefusalDelays | undefined;
   /** If absent, connections are not limited. */
@@ -199,12 +199,12 @@ export function createServer({
   isPublicHttps,
   tls,
   operations,
-  forSessions,
-  takesLogins,
-  queryTokens,
-  accessLog,
+  sessionOnlyOperations,
+  acceptsLogins,
+  acceptsQueryTokens,
+  isAccessLogEnabled,
   observer,
-  reads,
+  readBudget,
   refusalDelays,
   connectionLimits,
   bodies = new RequestBodies(),
@@ -285,20 +285,20 @@ export function createServer({
   // Bodies are collected when their request is admitted. JSON operations parse the bytes.
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 
-  const admissionOptions = { context, defaultRegion, queryTokens, forSessions: new Set(forSessions), takesLogins };
+  const admissionOptions = { context, defaultRegion, acceptsQueryTokens, sessionOnlyOperations: new Set(sessionOnlyOperations), acceptsLogins };
   const admit = createAdmission({ ...admissionOptions, isClosing: () => isClosing });
 
   const handle = createOperationHandler({
     context,
     auditRecorder,
     bodies,
-    reads,
+    readBudget,
     waitingRequests,
     isHttps: isPublicHttps || tls !== null,
     admit,
     admissionOf: (request) => admissions.get(request),
     endConnection,
   });
-  addRoutes(app, { operations, selections, admissions, admit, handle, logRequest: createRequestLog(log, accessLog, observer) });
+  addRoutes(app, { operations, selections, admissions, admit, handle, logRequest: createRequestLog(log, isAccessLogEnabled, observer) });
   return app;
 }

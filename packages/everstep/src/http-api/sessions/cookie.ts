@@ -61,4 +61,4 @@ const cookieText = (isHttps: boolean, value: string, maxAgeS: number): string =>
 
 export const setCookie = (secret: string, isHttps: boolean): string => cookieText(isHttps, secret, LIMITS.sessionMaxMs / 1000);
 
-export const forgetCookie = (isHttps: boolean): string => cookieText(isHttps, '', 0);
+export const clearCookie = (isHttps: boolean): string => cookieText(isHttps, '', 0);

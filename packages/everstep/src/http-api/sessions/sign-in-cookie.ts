@@ -10,7 +10,7 @@ const cookieText = (isHttps: boolean, value: string, maxAgeS: number): string =>
   `${nameOf(isHttps)}=${value}; Max-Age=${maxAgeS}; Path=/; HttpOnly; SameSite=Lax${isHttps ? '; Secure' : ''}`;
 
 export const setSignInCookie = (value: string, isHttps: boolean): string => cookieText(isHttps, value, MAX_AGE_S);
-export const forgetSignInCookie = (isHttps: boolean): string => cookieText(isHttps, '', 0);
+export const clearSignInCookie = (isHttps: boolean): string => cookieText(isHttps, '', 0);
 
 export function signInCookieOf({ cookie: header }: ReceivedHeaders, isHttps: boolean): string | null {
   const text = typeof header === 'string' ? header : (header ?? []).join('; ');

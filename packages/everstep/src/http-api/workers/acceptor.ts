@@ -27,7 +27,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
 import { PeriodicLog } from '../../ports/periodic-log.js';
 import { readHello } from '../../worker-connections/read-frames.js';
-import { CLOSE, WorkerLink, type WorkerProfile } from '../../worker-connections/worker-link.js';
+import { CLOSE_CODES, WorkerLink, type WorkerProfile } from '../../worker-connections/worker-link.js';
 import type { WorkerPools } from '../../worker-connections/worker-pools.js';
 import type { Connections } from '../server/connections.js';
 import type { HeldRequests } from '../server/held-requests.js';
@@ -180,7 +180,7 @@ export class WorkerAcceptor {
   close(): void {
     this.isClosing = true;
     for (const link of [...this.links]) link.drain();
-    for (const socket of [...this.sockets]) socket.close(CLOSE.goingAway, 'the server is stopping');
+    for (const socket of [...this.sockets]) socket.close(CLOSE_CODES.goingAway, 'the server is stopping');
   }
 
   /** Waits for the first message. `onAccepted` is called when the worker no longer counts as unaccepted. */
@@ -247,7 +247,7 @@ export class WorkerAcceptor {
         ...{ token, region, instanceId: caller.instanceId },
         end: (message) => {
           link.sendFrame({ kind: 'rejected', code: 'unauthorized', message, retry: false });
-          link.close(CLOSE.policy, 'the token is no longer valid');
+          link.close(CLOSE_CODES.policy, 'the token is no longer valid');
         },
       });
       sockets.socket.once('close', unwatch);
@@ -280,7 +280,7 @@ export class WorkerAcceptor {
   private countConnection({ instanceId }: Caller): () => void {
     if (this.isClosing) throw new WorkerRejection('unavailable', 'the server is stopping', true);
     try {
-      return this.options.openConnections.open(instanceId);
+      return this.options.openConnections.acquire(instanceId);
     } catch (error) {
       if (error instanceof ApiError) throw new WorkerRejection('too-many-connections', error.message, true);
       throw error;
@@ -301,8 +301,8 @@ export class WorkerAcceptor {
       ...{ connectionId, instanceId, profile, clock },
       heartbeatMs: LIMITS.workerHeartbeatMs,
       socket: workerSocket,
-      changed: (changed) => pools.slotsChanged(changed),
-      ended: (ended, reason) => {
+      onSlotsChanged: (changed) => pools.slotsChanged(changed),
+      onEnded: (ended, reason) => {
         this.links.delete(ended);
         pools.remove(ended);
         log.info({ ...logFields, reason, durationMs: clock.now() - ended.connectedAt }, 'worker disconnected');
@@ -331,7 +331,7 @@ export class WorkerAcceptor {
     this.logOf(code).warn({ code });
     const frame: ServiceFrame = { kind: 'rejected', code, message, retry: canRetry };
     if (socket.readyState === socket.OPEN) socket.send(JSON.stringify([frame]));
-    socket.close(CLOSE.policy, code);
+    socket.close(CLOSE_CODES.policy, code);
   }
 
   /** Returns the log of rejections with this code. */

@@ -7,7 +7,7 @@ import type { RawData, WebSocket } from 'ws';
 import { LIMITS } from '../../config/limits.js';
 import { FREE_REPLY_BYTES, type ReplyBudget, type ReplyBytes } from '../../fairness/reply-budget.js';
 import { LONG_BYTES, type WorkSlices } from '../../fairness/work-slices.js';
-import { CLOSE, type FrameSocket, type WorkerLink } from '../../worker-connections/worker-link.js';
+import { CLOSE_CODES, type FrameSocket, type WorkerLink } from '../../worker-connections/worker-link.js';
 
 /** Approximate memory for a chunk, in addition to its bytes. */
 const CHUNK_BYTES = 256;
@@ -141,7 +141,7 @@ export class WorkerSocket implements FrameSocket {
       return;
     }
     if (isBinary) {
-      link.close(CLOSE.policy, 'a message is not text');
+      link.close(CLOSE_CODES.policy, 'a message is not text');
       replyBytes?.release();
       return;
     }

@@ -25,7 +25,7 @@ export interface InstanceLimits {
   /** Reads the counters from the store again, because it is unknown whether admitted runs were started. */
   recount(instanceId: string): void;
   /** Called when messages were durably counted for the instance, so that a budget alert may be due. */
-  messagesCounted(instanceId: string): void;
+  onMessagesCounted(instanceId: string): void;
   /** Registers a function that is called for every instance whose limits may have changed. */
   onChange(changed: (instanceId: string) => void): void;
 }
@@ -71,6 +71,6 @@ export const NO_LIMITS: InstanceLimits = Object.freeze({
   refuseStorage: async () => null,
   releaseRuns: () => {},
   recount: () => {},
-  messagesCounted: () => {},
+  onMessagesCounted: () => {},
   onChange: () => {},
 });

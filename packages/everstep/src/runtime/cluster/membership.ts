@@ -103,7 +103,7 @@ export class Membership {
   }
 
   /** Called when a trigger has set limits of a key. If another node holds the gates, that node reads the stored limits. */
-  limitsSet(instanceId: string, flowControl: FlowControl): void {
+  onLimitsSet(instanceId: string, flowControl: FlowControl): void {
     const { cluster, dispatcher } = this.options;
     if (dispatcher.holdsGates(instanceId)) return;
     const { key, ...limits } = flowControl;
@@ -125,10 +125,10 @@ export class Membership {
         if (isNewNode) {
           // Other nodes have taken over the work that this node had under its earlier id.
           cache.clear();
-          dispatcher.workTakenOver();
+          dispatcher.onWorkTakenOver();
           this.publishedStatus.clear();
           onChange({ kind: 'everything' });
-          due.claimsLost();
+          due.onClaimsLost();
         } else due.restartNow();
       },
       changed: (change) => this.applyChange(change),
@@ -142,7 +142,7 @@ export class Membership {
       case 'run-canceled': {
         const entry = cache.peek(change.runKey);
         if (entry) decisions.forget(entry);
-        gates.runEnded(change.runKey);
+        gates.onRunEnded(change.runKey);
         break;
       }
       case 'flow-control':
@@ -189,7 +189,7 @@ export class Membership {
       if (runKeys.length === 0) return this.watchEnds();
       store.endedAmong({ runKeys }).then(
         (endedRunKeys) => {
-          for (const runKey of endedRunKeys) ends.runEnded(runKey);
+          for (const runKey of endedRunKeys) ends.onRunEnded(runKey);
           this.watchEnds();
         },
         (error: unknown) => {
@@ -217,7 +217,7 @@ export class Membership {
     const { dispatcher, store } = this.options;
     const runKeys = dispatcher.gates.idleSlotHolders;
     if (runKeys.length === 0) return;
-    for (const runKey of await store.endedAmong({ runKeys })) dispatcher.gates.runEnded(runKey);
+    for (const runKey of await store.endedAmong({ runKeys })) dispatcher.gates.onRunEnded(runKey);
   }
 
   private async publishGateStatus(instanceId: string): Promise<void> {

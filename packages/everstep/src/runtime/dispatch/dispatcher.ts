@@ -31,7 +31,7 @@ import { ADVANCE_SLOT } from '../../engine/runs/run.js';
 import type { DueTask } from '../../ports/stores/store.js';
 import type { DueTasks } from '../due/due-tasks.js';
 import type { Backlog } from '../due/due-turns.js';
-import { type Delivery, type DeliveryLimits, type DeliveryRef, idOf, NOT_MADE } from '../gates/delivery.js';
+import { type Delivery, type DeliveryLimits, type DeliveryRef, deliveryKeyOf, NOT_MADE } from '../gates/delivery.js';
 import { DeliveryGates, type GatesExit } from '../gates/delivery-gates.js';
 import type { ControlCommits } from '../gates/gate-deps.js';
 import { maxTransitMs } from '../gates/rate-window.js';
@@ -112,17 +112,17 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
       transitMs: maxTransitMs,
     });
     // Registered after the gates, which also listen: deliveries that pass there need the new slots.
-    workers.onChange(() => this.limitsChanged());
+    workers.onChange(() => this.onLimitsChanged());
     const { cluster } = deps;
     if (cluster) {
       const sharedDeps = { ...deps, cluster, due: parts.due };
       const handOvers = new HandOvers(sharedDeps);
       this.holders = new GateHolders(sharedDeps, this, handOvers);
       const { nodes } = workers;
-      const onSent = this.gates.requestSent.bind(this.gates);
+      const onSent = this.gates.onRequestSent.bind(this.gates);
       if (nodes) this.loans = new Loans({ ...sharedDeps, nodes, holders: this.holders, handOvers, onSent });
     }
-    const gates = { requestSent: (ref: DeliveryRef) => this.onRequestSent(ref) };
+    const gates = { onRequestSent: (ref: DeliveryRef) => this.onRequestSent(ref) };
     this.sender = new DeliverySender(deps, { ...parts, gates, redispatch: this });
   }
 
@@ -154,7 +154,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     if (!this.gates.offer(delivery)) this.noteDueAgain(delivery);
   }
 
-  passedGates(delivery: Delivery, isCounted: boolean): void {
+  onPassedGates(delivery: Delivery, isCounted: boolean): void {
     const run = this.parts.cache.peek(delivery.runKey)?.run;
     const hasStarted = delivery.slot !== ADVANCE_SLOT || (run !== undefined && run.journalLength > 0);
     if (this.slots.add(delivery, isCounted ? 'counted' : hasStarted ? 'continuing' : 'fresh')) return;
@@ -163,7 +163,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
   }
 
   private noteDueAgain(delivery: Delivery): void {
-    if (this.isInFlight(delivery)) this.dueAgain.set(idOf(delivery), delivery);
+    if (this.isInFlight(delivery)) this.dueAgain.set(deliveryKeyOf(delivery), delivery);
   }
 
   // ---------------------------------------------------------------- in flight ► released ► outcome
@@ -204,8 +204,8 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     } finally {
       endsLoan = this.loans?.attemptEnded(delivery, attempt) ?? false;
       this.slots.done(delivery);
-      nextDelivery = this.dueAgain.get(idOf(delivery));
-      this.dueAgain.delete(idOf(delivery));
+      nextDelivery = this.dueAgain.get(deliveryKeyOf(delivery));
+      this.dueAgain.delete(deliveryKeyOf(delivery));
       nodeIdAtRelease = cluster?.nodeId;
       this.gates.done(delivery, attempt?.result ?? NOT_MADE);
       this.onSlotFreed(delivery);
@@ -241,12 +241,12 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
   }
 
   private onRequestSent(ref: DeliveryRef): void {
-    this.gates.requestSent(ref);
+    this.gates.onRequestSent(ref);
     this.loans?.requestSent(ref);
   }
 
   private onSlotFreed({ limits }: Delivery): void {
-    this.gates.slotsFreed();
+    this.gates.onSlotsFreed();
     this.slots.drainSoon();
     this.parts.due.resume(limits.instanceId);
   }
@@ -269,15 +269,15 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
   }
 
   /** Called when plans or connected workers have changed: slots may be free. */
-  limitsChanged(): void {
+  onLimitsChanged(): void {
     if (this.isStopping) return;
-    this.gates.slotsFreed();
+    this.gates.onSlotsFreed();
     this.slots.drainSoon();
   }
 
   /** Called when the store, or one of its servers, accepts writes again. */
   resume(): void {
-    this.limitsChanged();
+    this.onLimitsChanged();
   }
 
   get backlog(): Backlog {
@@ -331,7 +331,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
   }
 
   /** Drops what waits here, because other nodes have taken it over. Deliveries in flight continue to their end. */
-  workTakenOver(): void {
+  onWorkTakenOver(): void {
     this.loans?.clear();
     this.slots.clear();
     this.forgetWaiting();

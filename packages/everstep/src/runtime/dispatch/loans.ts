@@ -12,7 +12,7 @@
  */
 import type { LoanReport, TaskId } from '../../ports/cluster.js';
 import type { WorkerNodes } from '../../ports/workers.js';
-import { type Delivery, type DeliveryRef, type DeliveryResult, idOf, NOT_MADE } from '../gates/delivery.js';
+import { type Delivery, type DeliveryRef, type DeliveryResult, deliveryKeyOf, NOT_MADE } from '../gates/delivery.js';
 import type { GateHolders } from './gate-holders.js';
 import type { HandOverDeps, HandOvers } from './handovers.js';
 import type { Attempt } from './sender.js';
@@ -63,7 +63,7 @@ export class Loans {
     const { instanceId, origin, lentBy } = limits;
     if (limits.pool === undefined || limits.queue !== undefined) return null;
     if (nodes.isServedHere(instanceId, origin)) {
-      if (lentBy !== undefined) this.lenders.set(idOf(delivery), lentBy);
+      if (lentBy !== undefined) this.lenders.set(deliveryKeyOf(delivery), lentBy);
       return null;
     }
     if (lentBy !== undefined) {
@@ -87,7 +87,7 @@ export class Loans {
 
   /** Called when the request of a delivery of this node was sent. */
   requestSent({ runKey, slot }: DeliveryRef): void {
-    const lender = this.lenders.get(idOf({ runKey, slot }));
+    const lender = this.lenders.get(deliveryKeyOf({ runKey, slot }));
     if (lender !== undefined) this.report(lender, 'sent', { runKey, slot });
   }
 
@@ -98,7 +98,7 @@ export class Loans {
     // The attempt starts again here, within the same loan.
     if (attempt?.kind === 'needs-long-slot' || attempt?.kind === 'waits-for-memory') return false;
     if (attempt?.kind === 'attempted' && attempt.result.kind !== 'not-made') {
-      this.lenders.delete(idOf(delivery));
+      this.lenders.delete(deliveryKeyOf(delivery));
       this.report(lentBy, 'ended', delivery);
     } else this.giveBack(delivery, lentBy);
     return true;
@@ -106,9 +106,9 @@ export class Loans {
 
   /** Called when another node reports on deliveries that this node has lent to it. */
   reportReceived({ sent, ended, returned }: LoanReport): void {
-    for (const ref of sent) if (this.openLoans.has(idOf(ref))) this.deps.onSent(ref);
-    for (const ref of ended) this.openLoans.get(idOf(ref))?.end(MADE_ELSEWHERE);
-    for (const ref of returned) this.openLoans.get(idOf(ref))?.end(NOT_MADE);
+    for (const ref of sent) if (this.openLoans.has(deliveryKeyOf(ref))) this.deps.onSent(ref);
+    for (const ref of ended) this.openLoans.get(deliveryKeyOf(ref))?.end(MADE_ELSEWHERE);
+    for (const ref of returned) this.openLoans.get(deliveryKeyOf(ref))?.end(NOT_MADE);
   }
 
   /** Checks in the database which loans have ended, because reports of other nodes may be lost. */
@@ -120,9 +120,9 @@ export class Loans {
     cluster
       .openLoans(loans.map(({ runKey, slot, to }) => ({ runKey, slot, to })))
       .then((openLoans) => {
-        const openIds = new Set(openLoans.map(idOf));
+        const openIds = new Set(openLoans.map(deliveryKeyOf));
         for (const loan of loans)
-          if (!openIds.has(idOf(loan)) && this.openLoans.get(idOf(loan)) === loan) loan.end(MADE_ELSEWHERE);
+          if (!openIds.has(deliveryKeyOf(loan)) && this.openLoans.get(deliveryKeyOf(loan)) === loan) loan.end(MADE_ELSEWHERE);
       })
       .catch((error: unknown) =>
         log.warn({ error: String(error) }, 'could not check deliveries handed to other nodes, retrying in 1 s'),
@@ -141,7 +141,7 @@ export class Loans {
   }
 
   private lend({ runKey, slot }: Delivery, to: string): Promise<Attempt> {
-    const id = idOf({ runKey, slot });
+    const id = deliveryKeyOf({ runKey, slot });
     return new Promise((resolve) => {
       const loan: OpenLoan = {
         ...{ runKey, slot, to, isSettled: false },
@@ -170,7 +170,7 @@ export class Loans {
   }
 
   private giveBack(delivery: Delivery, lender: string): void {
-    this.lenders.delete(idOf(delivery));
+    this.lenders.delete(deliveryKeyOf(delivery));
     // Reported only after the task is the lender's again: the lender must not miss it.
     void this.deps.handOvers.add(delivery, lender).then(() => this.report(lender, 'returned', delivery));
   }

@@ -28,7 +28,7 @@ interface SenderParts {
   readonly decisions: Decisions;
   readonly callbacks: Callbacks;
   readonly due: DueTasks;
-  readonly gates: Pick<DeliveryGates, 'requestSent'>;
+  readonly gates: Pick<DeliveryGates, 'onRequestSent'>;
   readonly redispatch: Redispatcher;
 }
 
@@ -133,7 +133,7 @@ export class DeliverySender {
       entry = await this.loadState(delivery);
       if (!entry) return { kind: 'attempted', result: NOT_MADE, entry, giveUpCount, response: null };
       giveUpCount = entry.giveUpCount;
-      const run = entry.durable;
+      const run = entry.durableRun;
       const task = run.tasks.get(delivery.slot);
       if (task && isDeliveryTask(task) && this.needsLongSlot(delivery, run, timeoutMsOf(run, task)))
         return unsentAttempt('needs-long-slot');
@@ -157,7 +157,7 @@ export class DeliverySender {
   /** Returns the event that fails a run whose stored data is damaged, because each attempt would read the same data. */
   private damagedValueEvent(
     { message }: DamagedValueError,
-    { durable: run }: CachedRun,
+    { durableRun: run }: CachedRun,
     { slot }: DeliveryRef,
   ): DeliveredEvent | null {
     const task = run.tasks.get(slot);
@@ -202,14 +202,14 @@ export class DeliverySender {
     outcomeRecorded: Promise<void>,
   ): Promise<DeliveredEvent | null> {
     const { store, slices, limits, stepCaller, messageSender, clock, observer, traces, alerts } = this.deps;
-    const task = entry.durable.tasks.get(slot);
+    const task = entry.durableRun.tasks.get(slot);
     // A decision that is being written changes the task. The new task is scheduled once the decision is durable; sending the
     // old one now would also keep the new one out of the queue.
     if (!task || task !== entry.run.tasks.get(slot) || task.dueAt === null || task.dueAt > clock.now()) return null;
     const { dueAt } = task;
     const onSent = () => {
       if (mayWork()) {
-        this.parts.gates.requestSent({ runKey: entry.run.key, slot });
+        this.parts.gates.onRequestSent({ runKey: entry.run.key, slot });
         observer.deliverySent(clock.now() - dueAt);
       } else this.parts.cache.giveUp(entry);
     };

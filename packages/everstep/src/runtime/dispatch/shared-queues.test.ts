@@ -244,7 +244,7 @@ test('the rest of a page is skipped when other nodes have taken over, and claime
       backlog: { hasCapacity: () => true, countOf: () => 0 },
       handleDue: async ({ runKey }) => {
         taken.push(runKey);
-        if (taken.length === 2) due.claimsLost();
+        if (taken.length === 2) due.onClaimsLost();
       },
     },
     cluster: {

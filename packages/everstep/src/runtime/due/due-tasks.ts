@@ -107,7 +107,7 @@ export class DueTasks {
   }
 
   /** Stops the current scan and starts a new one, because other nodes have taken over all claims of this node. */
-  claimsLost(): void {
+  onClaimsLost(): void {
     this.generation++;
     this.restartNow();
   }

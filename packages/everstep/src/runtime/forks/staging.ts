@@ -51,7 +51,7 @@ async function stage({ store, commit, slices }: StagingOptions, { copy, run }: L
   }
   for await (const part of stepsOf(store, { runKey: fromRunKey, bounds: PART, below: length, maxOutBytes: 0 })) {
     for (const { index, outLeftOut = 0 } of part) {
-      bytes += outLeftOut + LIMITS.rowBytes;
+      bytes += outLeftOut + LIMITS.assumedRowBytes;
       rows++;
       if (bytes < PART.maxBytes && rows < PART.maxRows) continue;
       const result = await stageUpTo(index + 1);

@@ -8,7 +8,7 @@ import type { Log } from '../../ports/log.js';
 import type { GateCounts, KeyCounts } from '../../ports/observer.js';
 import { NO_WORKERS, type WorkerPresence } from '../../ports/workers.js';
 import type { DestinationStatus, FlowControlChange, FlowControlStatus, WaitReason } from '../services/workflow-service.js';
-import { type Delivery, type DeliveryLimits, type DeliveryRef, type DeliveryResult, idOf } from './delivery.js';
+import { type Delivery, type DeliveryLimits, type DeliveryRef, type DeliveryResult, deliveryKeyOf } from './delivery.js';
 import { type ControlCommits, ControlWrites, type GateDeps, type GateListener, type GateStore } from './gate-deps.js';
 import { InstanceGates } from './instance-gates.js';
 import { type FreeSlots, SlotTurns } from './slot-turns.js';
@@ -17,7 +17,7 @@ import { GatedDelivery } from './wait-list.js';
 /** Receives the deliveries that have passed the gates. */
 export interface GatesExit {
   /** Called when the delivery may take a slot. If a rate counts its start (`isCounted`), it must start now or not at all. */
-  passedGates(delivery: Delivery, isCounted: boolean): void;
+  onPassedGates(delivery: Delivery, isCounted: boolean): void;
 }
 
 export interface DeliveryGatesOptions {
@@ -67,7 +67,7 @@ export class DeliveryGates implements GateListener {
    * not done.
    */
   offer(delivery: Delivery): boolean {
-    const id = idOf(delivery);
+    const id = deliveryKeyOf(delivery);
     if (this.isStopped || this.deliveries.has(id)) return false;
     const gatedDelivery = new GatedDelivery(
       delivery,
@@ -80,13 +80,13 @@ export class DeliveryGates implements GateListener {
     return true;
   }
 
-  passedAllGates(delivery: GatedDelivery): void {
-    if (!this.isStopped) this.exit.passedGates(delivery, delivery.window !== null);
+  onPassedAllGates(delivery: GatedDelivery): void {
+    if (!this.isStopped) this.exit.onPassedGates(delivery, delivery.window !== null);
   }
 
   /** Called when a delivery that had passed is done: it no longer counts toward its limits. */
   done(delivery: Delivery, result: DeliveryResult): void {
-    const id = idOf(delivery);
+    const id = deliveryKeyOf(delivery);
     const gatedDelivery = this.deliveries.get(id);
     if (!gatedDelivery || gatedDelivery.list) return;
     this.deliveries.delete(id);
@@ -95,7 +95,7 @@ export class DeliveryGates implements GateListener {
 
   /** Removes the waiting delivery of a task that no longer exists. A delivery that has passed remains until it is done. */
   withdraw(ref: DeliveryRef): void {
-    const id = idOf(ref);
+    const id = deliveryKeyOf(ref);
     const delivery = this.deliveries.get(id);
     if (!delivery?.list) return;
     this.deliveries.delete(id);
@@ -107,15 +107,15 @@ export class DeliveryGates implements GateListener {
    * meantime, it must not start: it waits here and passes again later.
    */
   mayStart(ref: DeliveryRef): boolean {
-    const delivery = this.deliveries.get(idOf(ref));
+    const delivery = this.deliveries.get(deliveryKeyOf(ref));
     if (!delivery || delivery.list) return true;
     return this.instance(delivery.limits.instanceId).mayStart(delivery);
   }
 
   /** Called when the request of a delivery that had passed is sent: it has its connection. */
-  requestSent(ref: DeliveryRef): void {
-    const delivery = this.deliveries.get(idOf(ref));
-    if (delivery?.window) this.instance(delivery.limits.instanceId).requestSent(delivery);
+  onRequestSent(ref: DeliveryRef): void {
+    const delivery = this.deliveries.get(deliveryKeyOf(ref));
+    if (delivery?.window) this.instance(delivery.limits.instanceId).onRequestSent(delivery);
   }
 
   /** Frees the queue slot of a message that has ended. */
@@ -135,17 +135,17 @@ export class DeliveryGates implements GateListener {
   get idleSlotHolders(): readonly string[] {
     const lines = [...this.instances.values()].flatMap((instance) => [...instance.lines.values()]);
     const holders = lines.flatMap(({ slotHolders }) => [...slotHolders]);
-    return holders.filter((runKey) => !this.deliveries.has(idOf({ runKey, slot: ADVANCE_SLOT })));
+    return holders.filter((runKey) => !this.deliveries.has(deliveryKeyOf({ runKey, slot: ADVANCE_SLOT })));
   }
 
   /** Called when a run has ended on another node. If the run is a message, its slot in its queue becomes free. */
-  runEnded(runKey: string): void {
+  onRunEnded(runKey: string): void {
     for (const instance of this.instances.values()) instance.leaveQueue(runKey);
   }
 
   /** Applies durable settings of a queue; null if it was deleted. */
-  queueChanged(instanceId: string, name: string, queue: Queue | null): void {
-    this.instances.get(instanceId)?.queueChanged(name, queue);
+  onQueueChanged(instanceId: string, name: string, queue: Queue | null): void {
+    this.instances.get(instanceId)?.onQueueChanged(name, queue);
   }
 
   /**
@@ -169,8 +169,8 @@ export class DeliveryGates implements GateListener {
   }
 
   /** Called when slots may have become free: starts of a rate that wait for one may be granted. */
-  slotsFreed(): void {
-    this.deps.slots.slotsFreed();
+  onSlotsFreed(): void {
+    this.deps.slots.onSlotsFreed();
   }
 
   /** Applies limits of a trigger or a step, which are durable. */
@@ -180,7 +180,7 @@ export class DeliveryGates implements GateListener {
 
   /** Returns why the delivery waits here; empty if it does not. */
   reasons(ref: DeliveryRef): readonly WaitReason[] {
-    const delivery = this.deliveries.get(idOf(ref));
+    const delivery = this.deliveries.get(deliveryKeyOf(ref));
     return delivery?.list ? this.instance(delivery.limits.instanceId).reasons(delivery) : [];
   }
 

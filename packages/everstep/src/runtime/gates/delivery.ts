@@ -44,4 +44,4 @@ export const NOT_MADE: DeliveryResult = { kind: 'not-made' };
 export const hostOf = ({ origin, pool }: Pick<DeliveryLimits, 'origin' | 'pool'>): string => pool ?? origin;
 
 /** Returns the key of a delivery for maps. */
-export const idOf = ({ runKey, slot }: DeliveryRef): string => `${runKey}/${slot}`;
+export const deliveryKeyOf = ({ runKey, slot }: DeliveryRef): string => `${runKey}/${slot}`;

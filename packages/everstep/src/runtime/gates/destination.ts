@@ -21,9 +21,9 @@ export interface DestinationInstance {
   /** Returns since when no worker serves the destination; null if one does, or if it is not a worker URL. */
   noWorkerSince(origin: string): number | null;
   /** Called when the delivery has passed its destination. */
-  passedDestination(delivery: GatedDelivery): void;
+  onPassedDestination(delivery: GatedDelivery): void;
   /** Called when the hold has changed and must be stored. */
-  holdChanged(origin: string): void;
+  onHoldChanged(origin: string): void;
 }
 
 export class Destination {
@@ -111,7 +111,7 @@ export class Destination {
   }
 
   /** Called when a worker has connected, or its connection has ended. */
-  workersChanged(): void {
+  onWorkersChanged(): void {
     this.releaseReady();
   }
 
@@ -131,7 +131,7 @@ export class Destination {
     if (enabled) this.setState({ ...this.currentState, probeAt: Math.min(probeAt, this.clock.now() + probeEveryMs) });
     else {
       this.lift();
-      this.instance.holdChanged(this.origin);
+      this.instance.onHoldChanged(this.origin);
     }
   }
 
@@ -179,7 +179,7 @@ export class Destination {
   private setState(nextState: DestinationState): void {
     const previousState = this.currentState;
     this.currentState = nextState;
-    if (nextState.hold !== previousState.hold) this.instance.holdChanged(this.origin);
+    if (nextState.hold !== previousState.hold) this.instance.onHoldChanged(this.origin);
     if (nextState.hold) this.tryProbe();
     else if (previousState.hold) this.lift();
   }
@@ -210,7 +210,7 @@ export class Destination {
     this.waitList.remove(probe);
     probe.isProbe = true;
     this.probe = probe;
-    this.instance.passedDestination(probe);
+    this.instance.onPassedDestination(probe);
   }
 
   private chooseProbe(): GatedDelivery | null {
@@ -237,7 +237,7 @@ export class Destination {
       const { first } = this.waitList;
       if (!first || this.isHeld || this.isStopped) return;
       this.waitList.remove(first);
-      this.instance.passedDestination(first);
+      this.instance.onPassedDestination(first);
     }
     if (this.waitList.size === 0) return;
     this.isReleaseScheduled = true;

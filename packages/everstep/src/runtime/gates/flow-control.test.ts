@@ -212,7 +212,7 @@ test('a window does not end before its first request is sent', async () => {
   assert.deepEqual(harness.startedRuns, ['r0', 'r1']);
   const reason = { kind: 'flow-control', key: 'k', place: 1, waiting: 1, because: 'rate' } as const;
   assert.deepEqual(reasons(harness, 'r2'), [{ ...reason, until: null }]);
-  harness.gates.requestSent({ runKey: slow ?? '', slot: 0 });
+  harness.gates.onRequestSent({ runKey: slow ?? '', slot: 0 });
   assert.deepEqual(reasons(harness, 'r2'), [{ ...reason, until: begin + 6_000 }]);
   await harness.passTime(999);
   assert.equal(harness.starts.length, 2);
@@ -244,7 +244,7 @@ test('a request that is sent long after its window counts for the window in whic
   harness.transitMs = () => 10;
   await harness.trigger({ key: 'k', rate: 3, periodMs: 1_000 });
   const begin = harness.now;
-  const leaves = (runKey: string) => harness.gates.requestSent({ runKey, slot: 0 });
+  const leaves = (runKey: string) => harness.gates.onRequestSent({ runKey, slot: 0 });
   harness.offerMany(12, 'k');
   await harness.passTime(0);
   leaves('r0');
@@ -271,14 +271,14 @@ test('a request that is sent after its window has ended, and before another has 
   const begin = harness.now;
   harness.offerMany(2, 'k');
   await harness.passTime(0);
-  harness.gates.requestSent({ runKey: 'r0', slot: 0 });
+  harness.gates.onRequestSent({ runKey: 'r0', slot: 0 });
   await harness.passTime(1_500);
-  harness.gates.requestSent({ runKey: 'r1', slot: 0 });
+  harness.gates.onRequestSent({ runKey: 'r1', slot: 0 });
   await harness.passTime(0);
   harness.offerMany(3, 'k');
   await harness.passTime(0);
   assert.deepEqual(harness.startedRuns, ['r0', 'r1', 'r2']);
-  harness.gates.requestSent({ runKey: 'r2', slot: 0 });
+  harness.gates.onRequestSent({ runKey: 'r2', slot: 0 });
   await harness.passTime(1_019);
   assert.equal(harness.starts.length, 3);
   await harness.passTime(1);

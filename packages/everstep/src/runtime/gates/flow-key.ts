@@ -188,7 +188,7 @@ export class FlowKey {
   }
 
   /** Called when the request of a delivery that had passed is sent. */
-  requestSent(delivery: GatedDelivery): void {
+  onRequestSent(delivery: GatedDelivery): void {
     const { window } = delivery;
     if (!window || !delivery.isUnsent) return;
     this.countAsSent(delivery, window);
@@ -325,7 +325,7 @@ export class FlowKey {
 
   private admit(delivery: GatedDelivery): void {
     this.inFlight++;
-    this.deps.listener.passedAllGates(delivery);
+    this.deps.listener.onPassedAllGates(delivery);
   }
 
   /** Returns up to `maxCount` of the first deliveries that could start now. One without a free slot does not delay others. */

@@ -15,7 +15,7 @@ export type GateStore = Pick<
 
 /** Receives the deliveries that have passed every gate. */
 export interface GateListener {
-  passedAllGates(delivery: GatedDelivery): void;
+  onPassedAllGates(delivery: GatedDelivery): void;
 }
 
 export interface GateDeps {

@@ -170,7 +170,7 @@ export class GateHarness {
       },
       transitMs: (periodMs) => this.transitMs(periodMs),
       exit: {
-        passedGates: (delivery) => {
+        onPassedGates: (delivery) => {
           // A process that has crashed starts nothing.
           if (generation === this.generation) this.start(delivery);
         },
@@ -195,7 +195,7 @@ export class GateHarness {
     this.starts.push(start);
     this.inFlight.set(runKey, start);
     this.onStart(start);
-    if (this.sendsAtOnce) this.gates.requestSent(start);
+    if (this.sendsAtOnce) this.gates.onRequestSent(start);
     this.endpoint(start, (result) => this.end(start, result), this.clock);
   }
 
@@ -204,7 +204,7 @@ export class GateHarness {
     if (this.inFlight.get(start.runKey) !== start) return;
     this.inFlight.delete(start.runKey);
     this.gates.done(start, result);
-    this.gates.slotsFreed();
+    this.gates.onSlotsFreed();
   }
 
   endRun(runKey: string, result: DeliveryResult = { kind: 'delivered' }): void {

@@ -63,7 +63,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
       return;
     }
     const { queue } = delivery.limits;
-    if (queue === undefined) this.passedQueue(delivery);
+    if (queue === undefined) this.onPassedQueue(delivery);
     else this.lineOf(queue).offer(delivery);
   }
 
@@ -76,7 +76,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   }
 
   /** Applies durable settings of a queue; null if it was deleted. */
-  queueChanged(name: string, queue: Queue | null): void {
+  onQueueChanged(name: string, queue: Queue | null): void {
     this.lines.get(name)?.setRules(queue);
   }
 
@@ -113,8 +113,8 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     return false;
   }
 
-  requestSent(delivery: GatedDelivery): void {
-    this.flowKeys.get(delivery.limits.flowControlKey ?? '')?.requestSent(delivery);
+  onRequestSent(delivery: GatedDelivery): void {
+    this.flowKeys.get(delivery.limits.flowControlKey ?? '')?.onRequestSent(delivery);
   }
 
   noteLimits(flowControl: FlowControl): void {
@@ -280,17 +280,17 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   // ---------------------------------------------------------------- the steps of a delivery
 
-  passedQueue(delivery: GatedDelivery): void {
+  onPassedQueue(delivery: GatedDelivery): void {
     const { origin, pool } = delivery.limits;
     const destination = this.destinationMap.get(origin);
     if (destination?.isBlocking) destination.wait(delivery);
     else if (pool !== undefined && this.noWorkerSince(origin) !== null) this.waitAtDestination(delivery);
-    else this.passedDestination(delivery);
+    else this.onPassedDestination(delivery);
   }
 
-  passedDestination(delivery: GatedDelivery): void {
+  onPassedDestination(delivery: GatedDelivery): void {
     const { flowControlKey } = delivery.limits;
-    if (flowControlKey === null) this.deps.listener.passedAllGates(delivery);
+    if (flowControlKey === null) this.deps.listener.onPassedAllGates(delivery);
     else this.keyOf(flowControlKey).offer(delivery);
   }
 
@@ -309,7 +309,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     const prefix = `${WORKER_SCHEME}${app}/`;
     for (const [origin, destination] of [...this.destinationMap]) {
       if (!origin.startsWith(prefix)) continue;
-      destination.workersChanged();
+      destination.onWorkersChanged();
       if (destination.isIdle) this.destinationMap.delete(origin);
     }
   }
@@ -327,10 +327,10 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   }
 
   /** Stores the current hold, with retries until it is stored. */
-  holdChanged(origin: string): void {
+  onHoldChanged(origin: string): void {
     this.writeHold(origin, this.destinationMap.get(origin)?.state.hold ?? null).catch((error: unknown) => {
       this.deps.log.warn({ ...this.faultOf(error), origin }, 'could not store a destination hold, retrying in 1 s');
-      this.deps.control.retryLater(() => this.holdChanged(origin));
+      this.deps.control.retryLater(() => this.onHoldChanged(origin));
     });
   }
 

@@ -16,7 +16,7 @@ const ONE_AT_A_TIME: QueueRules = { parallelism: 1, paused: false };
 /** Receives the deliveries that have passed their queue. */
 export interface QueueListener {
   /** Called when the delivery has passed its queue. */
-  passedQueue(delivery: GatedDelivery): void;
+  onPassedQueue(delivery: GatedDelivery): void;
 }
 
 export class QueueLine {
@@ -118,7 +118,7 @@ export class QueueLine {
       for (let next = this.next(); next; next = this.next()) {
         next.list?.remove(next);
         this.holders.add(next.runKey);
-        this.listener.passedQueue(next);
+        this.listener.onPassedQueue(next);
       }
     } finally {
       this.isPumping = false;

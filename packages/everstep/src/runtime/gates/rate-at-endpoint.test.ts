@@ -42,7 +42,7 @@ class RequestLog {
     harness.sendsAtOnce = false;
     harness.endpoint = (start, end, clock) => {
       const leaves = clock.now() + this.connectMs;
-      clock.setTimer(leaves, () => harness.gates.requestSent(start));
+      clock.setTimer(leaves, () => harness.gates.onRequestSent(start));
       const late = harness.starts.length === 1 ? this.firstLateMs : 0;
       const arrives = leaves + late + Math.floor(next() * maxTransitMs(PERIOD_MS));
       clock.setTimer(arrives, () => seen.push(clock.now()));

@@ -183,12 +183,12 @@ export class SlotTurns {
     return (useSlots) => {
       for (const { limits } of deliveries) this.changeKept(limits, -1);
       useSlots();
-      this.slotsFreed();
+      this.onSlotsFreed();
     };
   }
 
   /** Called when slots may have become free. */
-  slotsFreed(): void {
+  onSlotsFreed(): void {
     for (const kind of this.kinds) kind.serve((seeker) => this.serve(seeker));
   }
 

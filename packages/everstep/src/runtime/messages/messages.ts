@@ -19,9 +19,9 @@ export async function makeCall(
   { now, traces, limits }: { readonly now: () => number; readonly traces: Traces; readonly limits: ResponseLimits },
   { onSent, outcomeRecorded }: AttemptHooks,
 ): Promise<RunEvent | null> {
-  entry.control ??= new AbortController();
-  const { signal } = entry.control;
-  const { instanceId, dialect, settings, workflowUrl } = entry.durable;
+  entry.abortController ??= new AbortController();
+  const { signal } = entry.abortController;
+  const { instanceId, dialect, settings, workflowUrl } = entry.durableRun;
   const { call } = task;
   entry.deliveries++;
   let outcome: MessageOutcome;
@@ -34,7 +34,7 @@ export async function makeCall(
         url: call.url,
         headers: call.headers,
         body: call.body ? decodeBody(call.body) : null,
-        trace: traces.traceOfAttempt(entry.durable, task),
+        trace: traces.traceOfAttempt(entry.durableRun, task),
         timeoutMs: call.timeoutMs ?? LIMITS.defaultDeliveryTimeoutMs,
         maxResponseBytes: maxResponseBytesOf(instanceId, limits),
         // Otherwise a third party could send the signed request that it received to the user's own endpoints.

@@ -62,7 +62,7 @@ function settingsOf(command: MessageCommand, { endpointName }: Recipient): Messa
 const ALL_ATTEMPTS = { maxRows: LIMITS.maxRetries + 1, maxBytes: LIMITS.maxPageBytes };
 
 /** Returns the number of bytes of the settings, which every event repeats. */
-const settingsBytes = ({ settings }: MessageRecord['run']): number => JSON.stringify(settings).length + LIMITS.rowBytes;
+const settingsBytes = ({ settings }: MessageRecord['run']): number => JSON.stringify(settings).length + LIMITS.assumedRowBytes;
 
 async function countFailedAttempts(store: HistoryStore, runKey: string): Promise<number> {
   let count = 0;

@@ -21,7 +21,7 @@ export interface QueuesOptions {
   readonly now: () => number;
   /** Makes a unit durable. Rejects if the unit may not be durable. */
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
-  readonly gates: Pick<DeliveryGates, 'queueChanged'>;
+  readonly gates: Pick<DeliveryGates, 'onQueueChanged'>;
   /** The connection to other nodes; null if no other process uses the store. */
   readonly cluster: Pick<Cluster, 'notify' | 'confirm'> | null;
   readonly cancel: (runKey: string) => Promise<boolean>;
@@ -87,7 +87,7 @@ export class Queues implements QueueService {
 
   /** Applies a durable change to the gates and reports it to other nodes. `queue` is null if it was deleted. */
   private announceChange(instanceId: string, name: string, queue: Queue | null): void {
-    this.options.gates.queueChanged(instanceId, name, queue);
+    this.options.gates.onQueueChanged(instanceId, name, queue);
     this.options.cluster?.notify({ kind: 'queue', instanceId, name });
   }
 

@@ -123,7 +123,7 @@ export class Repairs implements RepairService {
   }
 
   /** Called when a run has ended that may belong to a repair. */
-  runEnded(): void {
+  onRunEnded(): void {
     if (this.isEndCheckQueued || (this.watchedRepairs.size === 0 && !this.isDriving)) return;
     this.isEndCheckQueued = true;
     this.scheduleAt(this.options.clock.now() + AFTER_END_MS);

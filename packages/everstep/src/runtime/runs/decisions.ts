@@ -35,13 +35,13 @@ export interface DecisionsDeps {
 
 export interface DecisionListener {
   /** Called when a decision is durable. `before` is the run on which it was made. */
-  decisionDurable(entry: CachedRun, decision: Decision, before: Run): void;
+  onDecisionDurable(entry: CachedRun, decision: Decision, before: Run): void;
   /** Called when a notice about the start of a run is durable. */
-  noticeCreated(notice: NewRun): void;
+  onNoticeCreated(notice: NewRun): void;
   /** Called when the response to a batch was lost: pending tasks must be read again. */
-  batchLost(): void;
+  onBatchLost(): void;
   /** Called when another process has decided on a run: tasks that were looked up in the earlier state must be read again. */
-  runMoved(): void;
+  onRunMoved(): void;
 }
 
 /**
@@ -84,10 +84,10 @@ export class Decisions {
       const result = await this.deps.committer.submit(
         noticeWrites.length === 0 ? unit : { ...unit, writes: [...unit.writes, ...noticeWrites] },
       );
-      if (result.kind === 'applied') for (const notice of notices) this.listener.noticeCreated(notice);
+      if (result.kind === 'applied') for (const notice of notices) this.listener.onNoticeCreated(notice);
       return result;
     } catch (error) {
-      this.listener.batchLost();
+      this.listener.onBatchLost();
       throw error;
     }
   }
@@ -139,7 +139,7 @@ export class Decisions {
   /** Drops the state. Aborts the deliveries in flight, unless they may still finish. */
   forget(entry: CachedRun, deliveries: 'give-up' | 'let-finish' = 'give-up'): void {
     if (this.isCurrent(entry)) this.deps.cache.drop(entry.run.key);
-    if (entry.deliveries > 0 && deliveries === 'give-up') entry.control?.abort();
+    if (entry.deliveries > 0 && deliveries === 'give-up') entry.abortController?.abort();
   }
 
   /**
@@ -209,7 +209,7 @@ export class Decisions {
       // Deliveries in flight finish. Their responses are decided on the state that is then read, so no step is executed twice.
       result = await committer.submit(unit, () => this.forget(entry, 'let-finish'), previousRun.instanceId);
     } catch (error) {
-      this.listener.batchLost();
+      this.listener.onBatchLost();
       throw error;
     } finally {
       entry.uncommitted--;
@@ -217,16 +217,16 @@ export class Decisions {
     if (result.kind === 'run-moved') {
       // Deliveries in flight finish: their responses are decided on the state that is then read.
       this.forget(entry, 'let-finish');
-      this.listener.runMoved();
+      this.listener.onRunMoved();
       return 'moved';
     }
     if (result.kind !== 'applied') {
       this.forget(entry);
       return null;
     }
-    entry.durable = decision.run;
+    entry.durableRun = decision.run;
     onDurable?.(entry, decision);
-    this.listener.decisionDurable(entry, decision, previousRun);
+    this.listener.onDecisionDurable(entry, decision, previousRun);
     return decision;
   }
 }

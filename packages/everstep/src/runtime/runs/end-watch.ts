@@ -47,7 +47,7 @@ export class EndWatch {
   }
 
   /** Called when a run has ended. */
-  runEnded(runKey: string): void {
+  onRunEnded(runKey: string): void {
     this.onEnd();
     const runWatchers = this.watchers.get(runKey);
     if (runWatchers) for (const settle of [...runWatchers]) settle(true);

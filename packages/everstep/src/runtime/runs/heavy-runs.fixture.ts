@@ -24,13 +24,13 @@ export function createEntry(instanceId: string, runKey: string, weight: number):
   return {
     ...{
       run: runWithKey,
-      durable: runWithKey,
+      durableRun: runWithKey,
       forwardHeaders: {},
       payload: null,
       hold: null,
       digestedPrefix: EMPTY_JOURNAL,
       misses: 0,
     },
-    ...{ uncommitted: 0, deliveries: 0, deliveryStartedAt: new Map(), control: null, giveUpCount: 0, weight },
+    ...{ uncommitted: 0, deliveries: 0, deliveryStartedAt: new Map(), abortController: null, giveUpCount: 0, weight },
   };
 }

@@ -5,7 +5,7 @@
 import { LIMITS } from '../../config/limits.js';
 import { FairShare } from '../../fairness/fair-share.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
-import { type Delivery, type DeliveryRef, idOf } from '../gates/delivery.js';
+import { type Delivery, type DeliveryRef, deliveryKeyOf } from '../gates/delivery.js';
 import type { CachedRun } from './run-cache.js';
 
 interface BusyRun {
@@ -41,7 +41,7 @@ export class HeavyRuns {
 
   /** Returns whether the delivery waits for memory. */
   isWaiting(ref: DeliveryRef): boolean {
-    for (const deliveries of this.waitingByAccount.values()) if (deliveries.has(idOf(ref))) return true;
+    for (const deliveries of this.waitingByAccount.values()) if (deliveries.has(deliveryKeyOf(ref))) return true;
     return false;
   }
 
@@ -62,7 +62,7 @@ export class HeavyRuns {
     } else {
       const accountId = this.owners.accountOf(instanceId);
       const waitingOfAccount = this.waitingByAccount.get(accountId) ?? new Map<string, WaitingDelivery>();
-      waitingOfAccount.set(idOf(delivery), { delivery, bytes });
+      waitingOfAccount.set(deliveryKeyOf(delivery), { delivery, bytes });
       this.waitingByAccount.set(accountId, waitingOfAccount);
       return null;
     }

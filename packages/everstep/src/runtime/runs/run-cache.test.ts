@@ -87,7 +87,7 @@ function keepEvent(cache: RunCache, entry: CachedRun, eventId: string, bytes: nu
   const event = { eventKey: `${eventId} ${made++}`, eventId, content, receivedAt: 0 };
   const decision = decide(before, { kind: 'event-received', event }, { now: 1_800_000_000_000, random, publicUrl: '' });
   entry.run = decision.run;
-  entry.durable = decision.run;
+  entry.durableRun = decision.run;
   cache.stateChanged(entry, before, decision.writes);
 }
 

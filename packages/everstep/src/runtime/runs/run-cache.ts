@@ -19,7 +19,7 @@ export interface CachedRun extends HoldState {
   /** The state after the last decision. The next decision is made on it. */
   run: Run;
   /** The state after the last durable decision. Requests to endpoints are built only from it. */
-  durable: Run;
+  durableRun: Run;
   /** Headers of every delivery of the run. */
   readonly forwardHeaders: RunPayload['forwardHeaders'];
   /** The payload of the trigger, until it has been sent once. */
@@ -33,7 +33,7 @@ export interface CachedRun extends HoldState {
   /** When the requests in flight were sent, Unix ms, by slot. */
   readonly deliveryStartedAt: Map<number, number>;
   /** Aborts every delivery of the run; created for the first one. */
-  control: AbortController | null;
+  abortController: AbortController | null;
   /** Number of times that deliveries of the run were aborted although the run continues. */
   giveUpCount: number;
   /** Estimated bytes of `run`. */
@@ -112,7 +112,7 @@ export class RunCache {
   private put(run: Run, { forwardHeaders, contentType, body }: StartPayload): CachedRun {
     const entry: CachedRun = {
       run,
-      durable: run,
+      durableRun: run,
       forwardHeaders,
       payload: body ? { forwardHeaders, contentType, body } : null,
       hold: null,
@@ -121,7 +121,7 @@ export class RunCache {
       uncommitted: 0,
       deliveries: 0,
       deliveryStartedAt: new Map(),
-      control: null,
+      abortController: null,
       giveUpCount: 0,
       weight: weightOf(run),
     };
@@ -156,9 +156,9 @@ export class RunCache {
 
   /** Aborts the deliveries of a run that continues. */
   giveUp(entry: CachedRun): void {
-    entry.control?.abort();
+    entry.abortController?.abort();
     // Later deliveries must not be aborted.
-    entry.control = null;
+    entry.abortController = null;
     entry.giveUpCount++;
   }
 

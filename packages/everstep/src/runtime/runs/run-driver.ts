@@ -102,7 +102,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
         live,
         onChange: options.onChange ?? (() => {}),
       });
-    limits.onChange(() => dispatcher.limitsChanged());
+    limits.onChange(() => dispatcher.onLimitsChanged());
     writes.onOpen(() => {
       due.restartNow();
       dispatcher.resume();
@@ -176,7 +176,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     const { clock, limits, isDeleted } = this.deps;
     if (isDeleted(run.instanceId)) return;
     this.dispatcher.runCreated(run.instanceId);
-    limits.messagesCounted(run.instanceId);
+    limits.onMessagesCounted(run.instanceId);
     const { flowControl } = run.settings;
     if (flowControl) this.noteLimits(run.instanceId, flowControl);
     // A scan may have found the run before the response to its trigger. Then the state that the scan has read is used.
@@ -202,7 +202,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   stopInstance(instanceId: string): void {
     for (const entry of this.cache.runsOfInstance(instanceId)) {
       this.decisions.forget(entry);
-      this.ends.runEnded(entry.run.key);
+      this.ends.onRunEnded(entry.run.key);
     }
     this.dispatcher.dropInstance(instanceId);
   }
@@ -224,7 +224,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
 
   // ---------------------------------------------------------------- decisions
 
-  decisionDurable(entry: CachedRun, decision: Decision, before: Run): void {
+  onDecisionDurable(entry: CachedRun, decision: Decision, before: Run): void {
     const { outcome, writes } = decision;
     const { limits } = this.deps;
     for (const newRun of decision.newRuns ?? []) this.drive(newRun.run, newRun.payload);
@@ -235,7 +235,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     }
     for (const write of writes) {
       // A decision writes limits before the calls that they apply to.
-      if (write.kind === 'count-messages') limits.messagesCounted(write.instanceId);
+      if (write.kind === 'count-messages') limits.onMessagesCounted(write.instanceId);
       if (write.kind === 'put-flow-control') this.noteLimits(write.instanceId, write.flowControl);
       if (write.kind !== 'put-task') continue;
       const task = entry.run.tasks.get(write.task.slot);
@@ -243,16 +243,16 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     }
   }
 
-  noticeCreated({ run, payload }: NewRun): void {
+  onNoticeCreated({ run, payload }: NewRun): void {
     this.drive(run, payload);
   }
 
-  batchLost(): void {
+  onBatchLost(): void {
     this.due.restart();
     this.gates.verifyQueues((runKey) => this.decisions.isActive(runKey));
   }
 
-  runMoved(): void {
+  onRunMoved(): void {
     this.due.restart();
   }
 
@@ -263,13 +263,13 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     const isSubmittedEnd = outcome?.status === 'succeeded' && run.settings.steps !== undefined;
     this.decisions.forget(entry, isSubmittedEnd ? 'let-finish' : 'give-up');
     for (const slot of before.tasks.keys()) this.gates.withdraw({ runKey: run.key, slot });
-    this.ends.runEnded(run.key);
+    this.ends.onRunEnded(run.key);
     if (run.origin?.kind === 'invoke') {
       this.work.track(this.invocations.childEnded(run.key));
     }
     const callbackTask = run.tasks.get(CALLBACK_SLOT);
     if (callbackTask) {
-      this.deps.limits.messagesCounted(run.instanceId);
+      this.deps.limits.onMessagesCounted(run.instanceId);
       this.scheduleCallback(run, callbackTask);
     }
   }
@@ -295,7 +295,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
 
   private noteLimits(instanceId: string, flowControl: FlowControl): void {
     this.gates.noteLimits(instanceId, flowControl);
-    this.membership?.limitsSet(instanceId, flowControl);
+    this.membership?.onLimitsSet(instanceId, flowControl);
   }
 
   // ---------------------------------------------------------------- outcomes of deliveries

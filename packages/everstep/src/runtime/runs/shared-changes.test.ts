@@ -31,7 +31,7 @@ const queuesOf = (store: Store) =>
     store,
     now,
     commit: committing(store),
-    gates: { queueChanged() {} },
+    gates: { onQueueChanged() {} },
     cluster: null,
     cancel: async () => false,
   });

@@ -206,7 +206,7 @@ test('starts of a rate never exceed the deliveries that the instance can have in
 
 test('reports messages for the budget once they are durable', async () => {
   const notified: string[] = [];
-  const limits = limitedTo({ messagesCounted: (instanceId) => notified.push(instanceId) });
+  const limits = limitedTo({ onMessagesCounted: (instanceId) => notified.push(instanceId) });
   await withRuntime(
     new ScriptedCaller(inARow(2)),
     async (bench) => {

@@ -19,7 +19,7 @@ export interface ConnectedAppOptions {
   /** Returns the workflows of a new process. */
   readonly startApp: () => Workflows;
   /** Returns the server that currently accepts connections. */
-  readonly service: () => WorkerListener;
+  readonly currentListener: () => WorkerListener;
 }
 
 /** One process of the app. */
@@ -92,7 +92,7 @@ export class ConnectedApp {
 
   /** Returns the constructor of the sockets of a process. */
   private socketConstructorOf(index: number, process: Omit<Process, 'worker'>): SocketConstructor {
-    const { network, service } = this.options;
+    const { network, currentListener } = this.options;
     const injectFault = (connection: CutConnection): boolean => this.injectFault(index, connection);
     return class implements SocketLike {
       readyState: number = SOCKET_STATE.connecting;
@@ -101,14 +101,14 @@ export class ConnectedApp {
       private readonly listeners = new Map<string, Listener[]>();
 
       constructor() {
-        const listener = service();
+        const listener = currentListener();
         process.connections.set(this.connection, listener);
         this.connection.attach('worker', {
           message: (data) => {
             this.emit('message', { data });
             injectFault(this.connection);
           },
-          ended: (reason) => {
+          onEnd: (reason) => {
             this.readyState = SOCKET_STATE.closed;
             process.connections.delete(this.connection);
             this.emit('close', { reason });

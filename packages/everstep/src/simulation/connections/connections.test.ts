@@ -28,7 +28,7 @@ const FAULTS: readonly (readonly [string, SimulationFaults])[] = [
     'all faults at once, and several workers with few slots',
     {
       network: NETWORK,
-      store: { refuse: 0.02, loseReply: 0.03 },
+      store: { rejectChance: 0.02, loseReply: 0.03 },
       crash: 0.005,
       connections: { ...NO_CONNECTION_FAULTS, ...ROUGH, workers: 4, maxConcurrency: 2 },
     },

@@ -63,7 +63,7 @@ export type Side = 'worker' | 'server';
 export interface Receiver {
   message(text: string): void;
   /** Called once when the connection has ended, unless this side has ended it. */
-  ended(reason: string): void;
+  onEnd(reason: string): void;
 }
 
 const otherSide = (side: Side): Side => (side === 'worker' ? 'server' : 'worker');
@@ -140,7 +140,7 @@ export class CutConnection {
   private end(side: Side, reason: string): void {
     if (this.hasEnded[side]) return;
     this.hasEnded[side] = true;
-    this.receivers[side]?.ended(reason);
+    this.receivers[side]?.onEnd(reason);
   }
 
   private schedule(to: Side, work: () => void): void {

@@ -35,7 +35,7 @@ export class WorkerListener {
         if (link) link.receive(text);
         else this.greet(connection, text);
       },
-      ended: () => {
+      onEnd: () => {
         this.connections.get(connection)?.end();
         this.connections.delete(connection);
       },
@@ -65,8 +65,8 @@ export class WorkerListener {
         send: (message) => connection.send('server', message),
         close: (_code, reason) => connection.close('server', reason),
       },
-      changed: (changed) => pools.slotsChanged(changed),
-      ended: (ended) => pools.remove(ended),
+      onSlotsChanged: (changed) => pools.slotsChanged(changed),
+      onEnded: (ended) => pools.remove(ended),
     });
     this.connections.set(connection, link);
     link.sendFrame({

@@ -6,12 +6,12 @@ import { AddressSet } from './address-set.js';
 export type Match = 'none' | 'any-port' | 'port';
 
 interface HostEntry {
-  readonly subdomains: boolean;
+  readonly matchesSubdomains: boolean;
   readonly port: number | null;
 }
 
 export class DestinationList {
-  /** Entries by name. Entries with `subdomains` are stored under the text after `*.`. */
+  /** Entries by name. Entries with `matchesSubdomains` are stored under the text after `*.`. */
   private readonly hosts = new Map<string, HostEntry[]>();
   /** Address ranges by port; null for every port. */
   private readonly ranges = new Map<number | null, AddressSet>();
@@ -54,9 +54,9 @@ export class DestinationList {
   }
 
   private entriesOf(host: string): readonly HostEntry[] {
-    const entries = (this.hosts.get(host) ?? []).filter(({ subdomains }) => !subdomains);
+    const entries = (this.hosts.get(host) ?? []).filter(({ matchesSubdomains }) => !matchesSubdomains);
     for (let dot = host.indexOf('.'); dot !== -1; dot = host.indexOf('.', dot + 1))
-      entries.push(...(this.hosts.get(host.slice(dot + 1)) ?? []).filter(({ subdomains }) => subdomains));
+      entries.push(...(this.hosts.get(host.slice(dot + 1)) ?? []).filter(({ matchesSubdomains }) => matchesSubdomains));
     return entries;
   }
 }

@@ -23,9 +23,9 @@ export interface ModeledEntry {
   isTaken: boolean;
 }
 
-export type Numbers = (below: number) => number;
+export type RandomNumber = (below: number) => number;
 
-export const pick = <Value>(values: readonly Value[], numbers: Numbers): Value => {
+export const pick = <Value>(values: readonly Value[], numbers: RandomNumber): Value => {
   const value = values[numbers(values.length)];
   assert.ok(value !== undefined);
   return value;
@@ -59,7 +59,7 @@ function messageOf(n: number): MessageSettings | null {
  * Returns entry number `n`. Two labels divide the entries alternately, two keys in two halves. Some values are rare, some do
  * not occur.
  */
-function modelEntry(n: number, numbers: Numbers): ModeledEntry {
+function modelEntry(n: number, numbers: RandomNumber): ModeledEntry {
   const labels = [n % 2 === 0 ? 'first-half' : 'second-half'];
   if (n % 3 === 0) labels.push('one-in-three');
   if (numbers(1000) === 0) labels.push('rare', 'with, comma');
@@ -106,7 +106,7 @@ function unitOf({ run, entry, group, status }: ModeledEntry): CommitUnit {
   return unit([creation(run), { kind: 'end-run', runKey: run.key, outcome, completedAt: run.createdAt + 1 }]);
 }
 
-export async function fill(store: Store, numbers: Numbers): Promise<readonly ModeledEntry[]> {
+export async function fill(store: Store, numbers: RandomNumber): Promise<readonly ModeledEntry[]> {
   const model = Array.from({ length: ENTRIES }, (_, n) => modelEntry(n, numbers));
   for (let at = 0; at < model.length; at += BATCH_SIZE) await store.commit(model.slice(at, at + BATCH_SIZE).map(unitOf));
   // Some entries are taken, individually and in ranges, so that whole blocks lose members.
@@ -139,21 +139,21 @@ const groupOfError = (message: string, run: Run): FailureGroup => groupOfFailure
 interface Field<Value> {
   /** One in this many filters has the field. Fields without it are special; a filter has at most one special field. */
   readonly oneIn?: number;
-  readonly choose: (numbers: Numbers, model: readonly ModeledEntry[]) => Value;
+  readonly choose: (numbers: RandomNumber, model: readonly ModeledEntry[]) => Value;
   readonly matches: (value: Value, item: ModeledEntry) => boolean;
 }
 type Fields<Filter> = { readonly [Name in keyof Filter]-?: Field<NonNullable<Filter[Name]>> };
 
-const pickSome = <Value>(values: readonly Value[], numbers: Numbers) =>
+const pickSome = <Value>(values: readonly Value[], numbers: RandomNumber) =>
   Array.from({ length: 1 + numbers(2) }, () => pick(values, numbers));
-const anyTime = (numbers: Numbers): number => T0 + numbers(ENTRIES * 10);
+const anyTime = (numbers: RandomNumber): number => T0 + numbers(ENTRIES * 10);
 const oneOf =
   <Value>(values: readonly Value[]) =>
-  (numbers: Numbers): Value =>
+  (numbers: RandomNumber): Value =>
     pick(values, numbers);
 const severalOf =
   <Value>(values: readonly Value[]) =>
-  (numbers: Numbers): readonly Value[] =>
+  (numbers: RandomNumber): readonly Value[] =>
     pickSome(values, numbers);
 
 const SHARED_FIELDS: Fields<
@@ -247,7 +247,7 @@ const namesOf = <Filter>(fields: Fields<Filter>): readonly (keyof Filter)[] =>
   // The table has exactly the fields of the filter.
   Object.keys(fields) as (keyof Filter & string)[];
 
-function randomFilter<Filter>(fields: Fields<Filter>, numbers: Numbers, model: readonly ModeledEntry[]): Filter {
+function randomFilter<Filter>(fields: Fields<Filter>, numbers: RandomNumber, model: readonly ModeledEntry[]): Filter {
   const names = namesOf(fields);
   const specialName = pick(
     names.filter((name) => fields[name].oneIn === undefined),
@@ -269,13 +269,13 @@ function matchesField<Filter, Name extends keyof Filter>(fields: Fields<Filter>,
 const matches = <Filter>(fields: Fields<Filter>, filter: Filter, item: ModeledEntry): boolean =>
   namesOf(fields).every((name) => matchesField(fields, name, filter, item));
 
-export const deadLetterFilter = (numbers: Numbers, model: readonly ModeledEntry[]): DeadLetterFilter =>
+export const deadLetterFilter = (numbers: RandomNumber, model: readonly ModeledEntry[]): DeadLetterFilter =>
   randomFilter<DeadLetterFilter>(DEAD_LETTER_FIELDS, numbers, model);
 
 export const matchesDeadLetter = (filter: DeadLetterFilter, item: ModeledEntry): boolean =>
   item.entry !== null && !item.isTaken && matches<DeadLetterFilter>(DEAD_LETTER_FIELDS, filter, item);
 
-export function runFilter(numbers: Numbers, model: readonly ModeledEntry[]): RunFilter {
+export function runFilter(numbers: RandomNumber, model: readonly ModeledEntry[]): RunFilter {
   const { workflowRunId, ...filter } = randomFilter<RunFilter>(RUN_FIELDS, numbers, model);
   // Only workflow runs are found by their ids.
   return filter.kind === 'message' || workflowRunId === undefined ? filter : { ...filter, workflowRunId };

@@ -23,7 +23,7 @@ describe('backup commands', () => {
 
   async function started(dataDir: string): Promise<SpawnedCli> {
     const service = new SpawnedCli(['serve', '--port', '0', '--data-dir', dataDir], { cwd: directory.path });
-    await service.printed(/is listening on/);
+    await service.untilPrinted(/is listening on/);
     return service;
   }
 
@@ -84,7 +84,7 @@ describe('backup commands', () => {
     assert.deepEqual((await readdir(at('bare'))).sort(), ['everstep.db', 'manifest.json', 'secrets.key']);
     assert.equal((await everstep('restore', '--from', at('bare'), '--data-dir', at('from-bare'))).code, 0);
     const service = await started(at('from-bare'));
-    await service.printed(/New ones are in/);
+    await service.untilPrinted(/New ones are in/);
     await service.end();
   });
 
@@ -114,7 +114,7 @@ describe('backup commands', () => {
     const service = new SpawnedCli(['serve', '--port', '0', '--data-dir', at('restored'), '--write-env-file', envFile], {
       cwd: directory.path,
     });
-    await service.printed(/is listening on/);
+    await service.untilPrinted(/is listening on/);
     const kept = JSON.parse(await readFile(join(sound, 'credentials.json'), 'utf8'));
     assert.equal((await readEnvFile(envFile)).EVERSTEP_TOKEN, kept.token);
     await service.end();

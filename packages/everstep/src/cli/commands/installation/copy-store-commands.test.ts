@@ -29,7 +29,7 @@ describe('everstep copy-store', () => {
   before(async () => {
     directory = await testDirectory();
     const service = new SpawnedCli(['serve', '--port', '0', '--data-dir', at('data')], { cwd: directory.path });
-    await service.printed(/is listening on/);
+    await service.untilPrinted(/is listening on/);
     await service.end();
   });
   after(async () => {
@@ -79,7 +79,7 @@ describe('everstep copy-store', () => {
       cwd: directory.path,
       env: { EVERSTEP_STORE: url },
     });
-    const [, address = ''] = await service.printed(/is listening on (\S+)/);
+    const [, address = ''] = await service.untilPrinted(/is listening on (\S+)/);
     const { token } = JSON.parse(await readFile(at('data/credentials.json'), 'utf8'));
     const response = await fetch(`${address}/v2/keys`, { headers: { authorization: `Bearer ${token}` } });
     assert.equal(response.status, 200, 'the token of the embedded store is valid');

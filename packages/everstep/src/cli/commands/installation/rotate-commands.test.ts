@@ -20,7 +20,7 @@ describe('everstep rotate-secrets', () => {
 
   test('secrets are rotated with the server running or stopped', async () => {
     const service = new SpawnedCli(['serve', '--port', '0'], { cwd: directory.path });
-    await service.printed(/is listening on/);
+    await service.untilPrinted(/is listening on/);
     const { url, token } = await kept();
     const statusOf = async () =>
       (await fetch(`${url}/v2/workflows/logs`, { headers: { authorization: `Bearer ${token}` } })).status;
@@ -38,7 +38,7 @@ describe('everstep rotate-secrets', () => {
     const offline = await everstep('rotate-secrets', '--only-encrypt');
     assert.deepEqual([offline.code, offline.stdout], [0, '0 secrets encrypted with the current key.\n'], offline.stderr);
     const next = new SpawnedCli(['serve', '--port', '0'], { cwd: directory.path });
-    await next.printed(/New ones are in/);
+    await next.untilPrinted(/New ones are in/);
     await next.end();
   });
 

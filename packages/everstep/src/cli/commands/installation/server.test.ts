@@ -21,7 +21,7 @@ describe('the server process', () => {
     const envFile = join(directory.path, `${name}.env`);
     const settings = { EVERSTEP_PORT: '0', EVERSTEP_DATA_DIR: name, EVERSTEP_ENV_FILE: envFile, EVERSTEP_DEMO: '0', ...env };
     const service = new SpawnedCli([mode], { cwd: directory.path, env: settings });
-    await service.printed(/is listening on/);
+    await service.untilPrinted(/is listening on/);
     const serverEnv = await readEnvFile(envFile);
     const baseUrl = serverEnv.EVERSTEP_URL ?? '';
     return { service, serverEnv, client: new Client({ baseUrl, token: serverEnv.EVERSTEP_TOKEN ?? '' }) };
@@ -117,7 +117,7 @@ describe('the server process', () => {
 
   test('dev prints a login link instead of credentials; the next start keeps the credentials and the runs', async () => {
     const first = await start('again');
-    await first.service.printed(/Press Ctrl-C to stop/);
+    await first.service.untilPrinted(/Press Ctrl-C to stop/);
     const { stdout } = first.service;
     const [, secret = ''] = /\/login#(lnk_[\w-]{43})\n/.exec(stdout) ?? [];
     for (const [name, value] of Object.entries(first.serverEnv))
@@ -136,7 +136,7 @@ describe('the server process', () => {
     await first.client.trigger('http://127.0.0.1:8999/', { runId: 'kept', delay: '1h' });
     await first.service.end();
     const second = await start('again');
-    await second.service.printed(/Press Ctrl-C to stop/);
+    await second.service.untilPrinted(/Press Ctrl-C to stop/);
     assert.match(second.service.stdout, /\/login#lnk_/);
     assert.ok(!second.service.stdout.includes(secret));
     assert.ok(!second.service.stdout.includes(first.serverEnv.EVERSTEP_ADMIN_API_KEY ?? '?'));
@@ -150,14 +150,14 @@ describe('the server process', () => {
     const secretsOf = (serverEnv: Readonly<Record<string, string>>) =>
       Object.entries(serverEnv).flatMap(([name, value]) => (/TOKEN|KEY/.test(name) ? [value] : []));
     const quiet = await start('unprinted', 'serve');
-    await quiet.service.printed(/credentials\.json/);
+    await quiet.service.untilPrinted(/credentials\.json/);
     const { stdout, stderr } = await quiet.service.end();
     assert.match(stdout, /This is the first start\. The new credentials are in unprinted\/credentials\.json/);
     assert.match(stdout, /--print-credentials/);
     assert.ok(secretsOf(quiet.serverEnv).length >= 6);
     for (const secret of secretsOf(quiet.serverEnv)) assert.ok(!`${stdout}${stderr}`.includes(secret));
     const asked = await start('printed', 'serve', { EVERSTEP_PRINT_CREDENTIALS: '1' });
-    await asked.service.printed(/This is the first start[\s\S]*ek_[\s\S]*credentials\.json/);
+    await asked.service.untilPrinted(/This is the first start[\s\S]*ek_[\s\S]*credentials\.json/);
     assert.ok((await asked.service.end()).stdout.includes(asked.serverEnv.EVERSTEP_ADMIN_API_KEY ?? '?'));
   });
 

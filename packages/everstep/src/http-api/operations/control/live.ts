@@ -21,7 +21,7 @@ export const streamHints = operation({
   responses: { 200: eventsOf(LiveChange) },
   errors: ['bad-parameter'],
   handle({ request }, { service, liveStreams }, { instanceId }) {
-    const release = liveStreams.open(instanceId);
+    const release = liveStreams.acquire(instanceId);
     const stream = new HintStream({
       subscribe: (onHint) => service.live.watch(instanceId, onHint),
       isStillAdmitted: () => request.isStillAdmitted(),

@@ -22,8 +22,8 @@ function connect(profile: Partial<WorkerProfile>, instanceId = 'qi_1'): WorkerLi
     ...{ connectionId: `con_${++connections}`, instanceId, clock: CLOCK, heartbeatMs: 10_000 },
     profile: { ...defaults, ...profile },
     socket: { send: () => {}, close: () => {} },
-    changed: (changed) => harness.workers.pools.slotsChanged(changed),
-    ended: (ended) => harness.workers.pools.remove(ended),
+    onSlotsChanged: (changed) => harness.workers.pools.slotsChanged(changed),
+    onEnded: (ended) => harness.workers.pools.remove(ended),
   });
   harness.workers.pools.add(link);
   return link;

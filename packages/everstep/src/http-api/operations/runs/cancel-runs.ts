@@ -51,9 +51,9 @@ function runFilterOf(filter: CancelFilter): RunFilter {
 /** Limits a cancellation to some of the matching runs. */
 export interface CancelBounds {
   /** Maximum number of runs. Default: all matching runs. */
-  readonly max?: number;
+  readonly maxRuns?: number;
   /** Returns whether a run is canceled. Null cancels all matching runs. */
-  readonly only?: ((run: RunRecord) => boolean) | null;
+  readonly isSelected?: ((run: RunRecord) => boolean) | null;
 }
 
 /**
@@ -64,7 +64,7 @@ export async function cancelMatchingRuns(
   filter: RunFilter,
   { reads, service }: ApiContext,
   instanceId: string,
-  { max = Number.POSITIVE_INFINITY, only = null }: CancelBounds = {},
+  { maxRuns: max = Number.POSITIVE_INFINITY, isSelected = null }: CancelBounds = {},
 ): Promise<number> {
   const horizon = await reads.runs.runHorizon({ instanceId });
   let canceledCount = 0;
@@ -72,7 +72,7 @@ export async function cancelMatchingRuns(
   do {
     const limit = Math.min(PAGE_SIZE, max - canceledCount);
     const page = await reads.runs.listRuns({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
-    const runKeys = (only ? page.items.filter(only) : page.items).map(({ key }) => key);
+    const runKeys = (isSelected ? page.items.filter(isSelected) : page.items).map(({ key }) => key);
     if (runKeys.length > 0) canceledCount += await service.runs.cancelAll({ runKeys });
     after = page.next;
   } while (after !== null && canceledCount < max);

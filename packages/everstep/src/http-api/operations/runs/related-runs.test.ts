@@ -89,9 +89,9 @@ test('a fork, its forks, a resume and an invoked run are related', async () => {
 
 test('limits the number of related runs and reports that there are more', async () => {
   const { workflowRunId } = await harness.trigger('ok', ENDED);
-  for (let i = 0; i <= LIMITS.relativesMax; i++) await fork(workflowRunId);
+  for (let i = 0; i <= LIMITS.maxRelatives; i++) await fork(workflowRunId);
   const { descendants, complete } = (await get<RunLineage>(workflowRunId, 'lineage')).body;
-  assert.deepEqual([descendants.length, complete], [LIMITS.relativesMax, false]);
+  assert.deepEqual([descendants.length, complete], [LIMITS.maxRelatives, false]);
 });
 
 test('checks one run or dead letters page by page with their endpoint', async () => {

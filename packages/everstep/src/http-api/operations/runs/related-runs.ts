@@ -89,7 +89,7 @@ async function ancestorsOf(store: RunReads, run: RunRecord): Promise<Relatives> 
   const relatives: Relative[] = [];
   let descendant: RunRecord | null = run;
   while (descendant?.origin) {
-    if (relatives.length === LIMITS.relativesMax) return { relatives, isComplete: false };
+    if (relatives.length === LIMITS.maxRelatives) return { relatives, isComplete: false };
     const { origin }: RunRecord = descendant;
     if (origin.kind === 'schedule') {
       relatives.push({ kind: 'schedule', scheduleId: origin.scheduleId });
@@ -116,7 +116,7 @@ async function descendantsOf(store: RunReads, run: RunRecord): Promise<Relatives
   const relatives: Relative[] = [];
   const parents: RunRecord[] = [run];
   for (const parent of parents) {
-    const remaining = LIMITS.relativesMax - relatives.length;
+    const remaining = LIMITS.maxRelatives - relatives.length;
     // One extra child is read to find out whether the listing is complete.
     const children = await store.descendantsOf({ runKey: parent.key, limit: remaining + 1 });
     for (const child of children.slice(0, remaining)) {
@@ -139,7 +139,7 @@ export const getRunLineage = operation({
   operationId: 'getRunLineage',
   tag: 'Runs',
   summary: 'List the ancestors and descendants of a run',
-  description: `Follows resumes, restarts, forks, invocations and schedules. Returns at most ${LIMITS.relativesMax} runs in each direction, nearest first.`,
+  description: `Follows resumes, restarts, forks, invocations and schedules. Returns at most ${LIMITS.maxRelatives} runs in each direction, nearest first.`,
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}/lineage',
   unknownQuery: 'refuse',

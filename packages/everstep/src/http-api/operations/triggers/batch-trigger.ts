@@ -83,7 +83,7 @@ async function triggerItem(rawItem: unknown, context: ApiContext, request: Reque
       headersByFamily: families,
       body: bytes,
       contentType: itemHeaders['content-type'] ?? contentType,
-      received: itemHeaders,
+      itemHeaders,
     },
     context,
     request,

@@ -41,7 +41,7 @@ export interface TriggerRequest {
   readonly body: Uint8Array;
   readonly contentType: string | null;
   /** Headers of the item if it is part of a batch: its trace context takes precedence over that of the request. */
-  readonly received?: ReceivedHeaders;
+  readonly itemHeaders?: ReceivedHeaders;
 }
 
 /** Returns the validated workflow URL. Throws ApiError `bad-url`. */
@@ -93,8 +93,8 @@ export function settingsOf(
   {
     headers,
     headersByFamily,
-    received: itemHeaders,
-  }: { readonly headers: SettingHeaders } & Pick<TriggerRequest, 'headersByFamily' | 'received'>,
+    itemHeaders,
+  }: { readonly headers: SettingHeaders } & Pick<TriggerRequest, 'headersByFamily' | 'itemHeaders'>,
   destinationContext: DestinationContext,
 ): RunSettings {
   const { context, request, instanceId } = destinationContext;

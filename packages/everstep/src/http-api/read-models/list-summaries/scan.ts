@@ -8,7 +8,7 @@ export interface ExaminedPage<Entry> {
   /** Examined entries that belong to the list. */
   readonly entries: readonly Entry[];
   /** Number of entries that were examined. */
-  readonly examined: number;
+  readonly examinedCount: number;
   /** Creation time of the last examined entry in Unix ms. Undefined if the page is empty. */
   readonly until: number | undefined;
   /** Start of the next page; null at the end. */
@@ -19,7 +19,7 @@ export interface ExaminedPage<Entry> {
 export const examinedPage = <Entry extends { readonly createdAt: number }>(
   { items, next }: Listing<Entry>,
   entries: readonly Entry[] = items,
-): ExaminedPage<Entry> => ({ entries, examined: items.length, until: items.at(-1)?.createdAt, next });
+): ExaminedPage<Entry> => ({ entries, examinedCount: items.length, until: items.at(-1)?.createdAt, next });
 
 interface ScannedEntries {
   /** Number of entries that were examined. */
@@ -45,7 +45,7 @@ export async function scanList<Entry>(
     const position: Position | null = after;
     const page: ExaminedPage<Entry> = await slices.run(instanceId, () => read(position));
     for (const entry of page.entries) visit(entry);
-    examinedCount += page.examined;
+    examinedCount += page.examinedCount;
     until = page.until ?? until;
     after = page.next;
     if (after === null) return { examined: examinedCount, complete: true, until };

@@ -85,7 +85,7 @@ export function messageSettings(
   receivedHeaders?: ReceivedHeaders,
 ): ParsedMessageSettings {
   const settings = settingsOf(
-    { headers, headersByFamily: familyHeaders, ...optional('received', receivedHeaders) },
+    { headers, headersByFamily: familyHeaders, ...optional('itemHeaders', receivedHeaders) },
     destinationContext,
   );
   const { context, request, instanceId } = destinationContext;

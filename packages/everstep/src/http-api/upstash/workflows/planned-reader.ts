@@ -3,7 +3,7 @@ import { JsonBoundsError, type PlannedStep, parseJson, WORKER_SCHEME } from '@ev
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
-import { fields, Problem } from '../../../dialects/frame-fields.js';
+import { readFields, Problem } from '../../../dialects/frame-fields.js';
 import { runIdProblem } from '../../../dialects/upstash/wire.js';
 import { FAILURE_CALLBACK_FORWARD, FORWARD, settingHeaders } from '../../operations/triggers/setting-headers.js';
 import { parseDestination } from '../../parameters/destination.js';
@@ -67,7 +67,7 @@ function urlOf(destination: string): string {
 
 function jsonFields(body: Uint8Array): Readonly<Record<string, unknown>> {
   try {
-    return fields(parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')), 'the body');
+    return readFields(parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')), 'the body');
   } catch (error) {
     if (error instanceof JsonBoundsError) throw new Problem(`the body is JSON that exceeds a limit: ${error.message}`);
     if (error instanceof SyntaxError) throw new Problem('the body must be JSON');
@@ -116,7 +116,7 @@ export function readCall({ destination, headers, body }: BatchItem): OwnedStep {
 export function readInvoke({ destination, headers, body }: BatchItem): OwnedStep {
   const { values, families } = readKnownHeaders(InvokeHeaders, [FAILURE_CALLBACK_FORWARD, FORWARD], headers);
   const request = jsonFields(body);
-  const { stepId, name } = stepHead(fields(request.step, 'step'));
+  const { stepId, name } = stepHead(readFields(request.step, 'step'));
   const workflowRunId = requireRunId(request.workflowRunId);
   const contentType = headerText(headers, 'content-type');
   const callbackUrl = values['Failure-Callback'];
@@ -145,7 +145,7 @@ export function readInvoke({ destination, headers, body }: BatchItem): OwnedStep
 /** Reads a wait step. `runIdHeader` is the value of the request header with the id of the run. */
 export function readWait(eventId: string, body: Uint8Array, runIdHeader: string | undefined): OwnedStep {
   const request = jsonFields(body);
-  const { stepId, name, type } = stepHead(fields(request.step, 'step'));
+  const { stepId, name, type } = stepHead(readFields(request.step, 'step'));
   if (type !== 'Wait' && type !== 'WaitForWebhook') throw new Problem('step.stepType must be Wait or WaitForWebhook');
   const timeoutMs =
     request.timeout === undefined ? LIMITS.defaultWaitMs : durationMs(request.timeout, 'timeout', LIMITS.maxWaitMs);

@@ -83,7 +83,7 @@ const getJournal = operation({
 
 const endRun = operation({
   operationId: 'endRun',
-  audit: change('run.cancel', 'workflowRunId', { when: ({ query }) => query.cancel !== false }),
+  audit: change('run.cancel', 'workflowRunId', { shouldRecord: ({ query }) => query.cancel !== false }),
   tag: 'Runs',
   summary: 'End a run, or cancel it',
   description:

@@ -1,7 +1,7 @@
 /** Reads the bodies of submitted steps: results, plans of parallel steps, and sleeps. Throws Problem. */
 import { JsonBoundsError, type PlannedStep, parseJson, STEP_TYPES, type StepResult, type StepType } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../../config/limits.js';
-import { boundedText, describeValue, type Fields, fields, integer, jsonText, Problem } from '../../../dialects/frame-fields.js';
+import { boundedText, describeValue, type Fields, readFields, integer, jsonText, Problem } from '../../../dialects/frame-fields.js';
 
 const MAX_STEP_ID = LIMITS.maxJournalSteps + LIMITS.maxPlannedAtOnce;
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -73,7 +73,7 @@ export function readStep(body: Uint8Array, now: number): ReadStep {
     if (error instanceof JsonBoundsError) throw new Problem(`the body is JSON that exceeds a limit: ${error.message}`);
     throw new Problem('the body must be a step in JSON format');
   }
-  const step = fields(json, 'the body');
+  const step = readFields(json, 'the body');
   const isPlan = step.stepId === 0;
   const head = stepHead(step, isPlan ? 'targetStep' : 'stepId');
   const { stepId, name, type } = head;

@@ -94,8 +94,8 @@ async function cancelAll(filters: CancelFilters, context: ApiContext, instanceId
   for (const filter of storeFiltersOf(filters)) {
     if (remaining <= 0) break;
     const canceledCount = await cancelMatchingRuns(filter, context, instanceId, {
-      max: remaining,
-      only: urlPartPredicate(filters),
+      maxRuns: remaining,
+      isSelected: urlPartPredicate(filters),
     });
     canceledTotal += canceledCount;
     remaining -= canceledCount;

@@ -56,7 +56,7 @@ async function loadPayload(store: RunReads, runKey: string, budget: PageBudget, 
 /** Loads the runs that steps invoked, with payloads and results as long as the page has space. */
 async function loadInvokedRuns({ invoked }: ShownHistory, store: RunReads, budget: PageBudget, trimBody: boolean) {
   const runs = new Map<number, InvokedRun>();
-  for (const { stepId, runKey } of invoked.slice(0, LIMITS.loggedInvocations)) {
+  for (const { stepId, runKey } of invoked.slice(0, LIMITS.maxLoggedInvocations)) {
     const record = await store.findRun({ runKey });
     if (!record) continue;
     const isIncluded = !trimBody && record.resultLeftOut !== undefined && (await budget.addIfFits(record.resultLeftOut));

@@ -46,7 +46,7 @@ export function startCommand(start: StartRequest, context: ApiContext, request: 
   const { destination, destinationName, body, headers } = start;
   const contentType = headerText(headers, 'content-type') ?? null;
   const command = triggerCommand(
-    { destination, destinationName, body, contentType, headers: values, headersByFamily: families, received: headers },
+    { destination, destinationName, body, contentType, headers: values, headersByFamily: families, itemHeaders: headers },
     context,
     request,
     caller,

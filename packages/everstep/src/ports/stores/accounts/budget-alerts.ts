@@ -31,7 +31,7 @@ export interface BudgetAlertStore {
    */
   createBudgetAlert(query: {
     readonly alert: PendingBudgetAlert;
-    readonly lesser: readonly number[];
+    readonly lowerPercents: readonly number[];
     readonly budgetDollars: number;
     readonly accountId: AccountId | null;
   }): Promise<boolean>;

@@ -51,9 +51,9 @@ export async function sendMessage(
   task: MessageTask,
   { onSent, outcomeRecorded }: AttemptHooks,
 ): Promise<RunEvent | null> {
-  entry.control ??= new AbortController();
-  const { signal } = entry.control;
-  const run = entry.durable;
+  entry.abortController ??= new AbortController();
+  const { signal } = entry.abortController;
+  const run = entry.durableRun;
   const { settings } = run;
   const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
   const destinationName = settings.message?.destination;

@@ -49,13 +49,13 @@ export async function deliverStep(
   task: CodeTask,
   { onSent, outcomeRecorded }: AttemptHooks,
 ): Promise<DeliveredEvent | null> {
-  entry.control ??= new AbortController();
-  const { signal } = entry.control;
+  entry.abortController ??= new AbortController();
+  const { signal } = entry.abortController;
   entry.deliveries++;
   try {
     let heldJournal = journalHeldByWorker(entry);
     for (;;) {
-      const run = entry.durable;
+      const run = entry.durableRun;
       const trace = traces.traceOfAttempt(run, task);
       const { callParts, endMark } = await buildStepRequest(sources, entry, task, heldJournal, trace?.context);
       const outcome = await caller.call(

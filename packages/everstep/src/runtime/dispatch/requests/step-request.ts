@@ -30,9 +30,9 @@ export function encodeInput(payload: RunPayload): RunInput {
 }
 
 /** Returns the entries that need not be sent because the worker holds them; null if the whole journal must be sent. */
-export function journalHeldByWorker({ hold, misses, durable }: CachedRun): HeldJournal | null {
+export function journalHeldByWorker({ hold, misses, durableRun }: CachedRun): HeldJournal | null {
   if (hold === null || hold.length === 0) return null;
-  if (misses >= MAX_TOLERATED_MISSES && durable.journalBytes < SMALL_JOURNAL_BYTES) return null;
+  if (misses >= MAX_TOLERATED_MISSES && durableRun.journalBytes < SMALL_JOURNAL_BYTES) return null;
   return hold;
 }
 
@@ -58,7 +58,7 @@ interface UnsentJournal {
 
 /** Reads the entries after `start`. Digests no entry twice, unless a later request was built in the meantime. */
 async function readUnsent({ store, slices }: RequestSources, entry: CachedRun, start: JournalMark): Promise<UnsentJournal> {
-  const { key: runKey, instanceId, journalLength: length, journalBytes } = entry.durable;
+  const { key: runKey, instanceId, journalLength: length, journalBytes } = entry.durableRun;
   const { digestedPrefix } = entry;
   let endMark = digestedPrefix.length >= start.length && digestedPrefix.length <= length ? digestedPrefix : start;
   const recorded: RecordedStep[] = [];
@@ -93,7 +93,7 @@ export async function buildStepRequest(
   heldJournal: HeldJournal | null,
   trace: TraceContext | undefined,
 ): Promise<{ readonly callParts: StepCallParts; readonly endMark: JournalMark }> {
-  const run = entry.durable;
+  const run = entry.durableRun;
   const start: JournalMark = heldJournal ?? EMPTY_JOURNAL;
   const from = start.length;
   const length = run.journalLength;

@@ -13,7 +13,7 @@
  */
 import { FairShare } from '../../../fairness/fair-share.js';
 import { type InstanceOwners, ONE_OWNER } from '../../../ports/stores/instance-owners.js';
-import { type Delivery, type DeliveryRef, hostOf, idOf } from '../../gates/delivery.js';
+import { type Delivery, type DeliveryRef, hostOf, deliveryKeyOf } from '../../gates/delivery.js';
 import type { QueuedBecause } from '../../services/workflow-service.js';
 import { QueuedDeliveries, type QueuedDelivery, type Urgency } from './queued-deliveries.js';
 import { type SlotLimits, SlotShares } from './slot-shares.js';
@@ -123,10 +123,10 @@ export class ReadyQueue {
   }
 
   has(ref: DeliveryRef): boolean {
-    return this.entries.has(idOf(ref));
+    return this.entries.has(deliveryKeyOf(ref));
   }
   isInFlight(ref: DeliveryRef): boolean {
-    return this.inFlightDeliveries.has(idOf(ref));
+    return this.inFlightDeliveries.has(deliveryKeyOf(ref));
   }
 
   /** Returns how many first deliveries of new runs of the instance wait, and since when the oldest waits (Unix ms). */
@@ -194,7 +194,7 @@ export class ReadyQueue {
 
   /** Queues a delivery that has waited since this time (Unix ms). Returns false if it is already queued or in flight. */
   add(delivery: Delivery, urgency: Urgency, since: number): boolean {
-    const id = idOf(delivery);
+    const id = deliveryKeyOf(delivery);
     if (this.entries.has(id)) return false;
     const { instanceId } = delivery.limits;
     const host = hostOf(delivery.limits);
@@ -244,7 +244,7 @@ export class ReadyQueue {
 
   /** Returns why a delivery waits here; null if it does not or is about to start. */
   queuedBecause(ref: DeliveryRef): QueuedBecause | null {
-    const entry = this.entries.get(idOf(ref));
+    const entry = this.entries.get(deliveryKeyOf(ref));
     if (!entry?.queuedDelivery.isQueued) return null;
     const { instance, queuedDelivery } = entry;
     const { limits } = queuedDelivery.delivery;
@@ -291,7 +291,7 @@ export class ReadyQueue {
     this.noteServed(load, instance, isCounted);
     load.inFlight++;
     instance.inFlight++;
-    this.inFlightDeliveries.set(idOf(delivery), delivery);
+    this.inFlightDeliveries.set(deliveryKeyOf(delivery), delivery);
     this.moveBehind(instance);
   }
 
@@ -383,7 +383,7 @@ export class ReadyQueue {
       for (const queuedDelivery of instance.queue.takeAll()) {
         const { limits } = queuedDelivery.delivery;
         const load = this.loadAt(hostOf(limits));
-        this.entries.delete(idOf(queuedDelivery.delivery));
+        this.entries.delete(deliveryKeyOf(queuedDelivery.delivery));
         this.backlog.give(instance.instanceId);
         const isCounted = queuedDelivery.urgency === 'counted';
         const kind = isCounted ? 'counted' : 'waiting';
@@ -399,7 +399,7 @@ export class ReadyQueue {
 
   /** Frees the slot of a delivery that is no longer in flight. */
   done(ref: DeliveryRef): void {
-    const id = idOf(ref);
+    const id = deliveryKeyOf(ref);
     const entry = this.entries.get(id);
     if (!entry || !this.inFlightDeliveries.delete(id)) return;
     const { limits } = entry.queuedDelivery.delivery;

@@ -22,7 +22,7 @@ const alert = (percent: number, overrides: Partial<PendingBudgetAlert> = {}): Pe
 const dueAlerts = (accounts: AccountStore, before = T0) => accounts.dueBudgetAlerts({ before, limit: 10 });
 
 const note = (accounts: AccountStore, pendingAlert: PendingBudgetAlert, lowerPercents: readonly number[] = []) =>
-  accounts.createBudgetAlert({ alert: pendingAlert, lesser: lowerPercents, ...BUDGET_SETTINGS });
+  accounts.createBudgetAlert({ alert: pendingAlert, lowerPercents, ...BUDGET_SETTINGS });
 
 /** Runs `body` on a store with two instances that have a budget. */
 function withBudgets(open: OpenStore, body: (store: Store, underTest: StoreUnderTest) => Promise<void>) {
@@ -120,8 +120,8 @@ export function budgetAlertConformance(open: OpenStore): void {
           assert.equal(await note(accounts, alert(80)), false, 'an alert of the earlier budget');
           const changedSettings = { ...BUDGET_SETTINGS, ...change };
           const body = 'of the current budget';
-          assert.equal(await accounts.createBudgetAlert({ alert: alert(100, { body }), lesser: [80], ...changedSettings }), true);
-          assert.equal(await accounts.createBudgetAlert({ alert: alert(80, { body }), lesser: [], ...changedSettings }), false);
+          assert.equal(await accounts.createBudgetAlert({ alert: alert(100, { body }), lowerPercents: [80], ...changedSettings }), true);
+          assert.equal(await accounts.createBudgetAlert({ alert: alert(80, { body }), lowerPercents: [], ...changedSettings }), false);
           await accounts.rescheduleBudgetAlert({ alert: alert(100), retried: 1, dueAt: null });
           assert.deepEqual(await dueAlerts(accounts), [alert(100, { body })]);
           const others = await dueAlerts(accounts, T0 + 9);

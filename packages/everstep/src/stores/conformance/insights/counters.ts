@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
   addCounts,
-  count,
+  addInsightCounts,
   HOUR_MS,
   type InsightCounts,
   noCounts,
@@ -52,7 +52,7 @@ function expectedPoints(writes: readonly InsightCounts[], subject: InsightSubjec
     const counts = points.get(start) ?? noCounts();
     points.set(start, counts);
     const { steps: _, ...writeWithoutSteps } = write;
-    count(counts, writeWithoutSteps);
+    addInsightCounts(counts, writeWithoutSteps);
   }
   return [...points].map(([start, counts]) => ({ start, counts })).sort((a, b) => a.start - b.start);
 }
@@ -60,7 +60,7 @@ function expectedPoints(writes: readonly InsightCounts[], subject: InsightSubjec
 /** Returns the expected sum of a workflow, with its steps. */
 function expectedSum(writes: readonly InsightCounts[], workflow: string): RunCounts {
   const sum = noCounts();
-  for (const write of writes) if (write.workflow === workflow && write.instanceId === INSTANCE) count(sum, write);
+  for (const write of writes) if (write.workflow === workflow && write.instanceId === INSTANCE) addInsightCounts(sum, write);
   return sum;
 }
 

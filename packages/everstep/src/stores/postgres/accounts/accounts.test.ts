@@ -161,7 +161,7 @@ if (typeof schemas === 'string') {
         Array.from({ length: ROUNDS }, () =>
           accounts.createBudgetAlert({
             alert: { instanceId: INSTANCE, month: '2026-11', percent: 100, body: '{}', retried: 0, dueAt: T0 },
-            lesser: [80],
+            lowerPercents: [80],
             budgetDollars: 10,
             accountId: null,
           }),
@@ -179,7 +179,7 @@ if (typeof schemas === 'string') {
         await Promise.all([
           accounts.createBudgetAlert({
             alert: { instanceId, month: '2026-11', percent: 100, body: '{}', retried: 0, dueAt: T0 },
-            lesser: [80],
+            lowerPercents: [80],
             budgetDollars: 10,
             accountId: null,
           }),

@@ -1,5 +1,5 @@
 /** Writes flow control keys: their limits, whether they are paused or pinned, and the current rate window. */
-import { pinnedOnly } from '../../../engine/limits/pinned-limits.js';
+import { onlyPinnedLimit } from '../../../engine/limits/pinned-limits.js';
 import type { FlowControl, FlowControlState } from '../../../engine/runs/run.js';
 import type { StoreWrite } from '../../../ports/stores/store.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
@@ -103,7 +103,7 @@ export function writeFlowControls(session: TransactionSession, writes: readonly 
       sets.map(({ periodMs }) => periodMs),
       sets.map(({ paused }) => paused),
       sets.map(({ parallelismPinned, ratePinned }) => parallelismPinned || ratePinned),
-      sets.map(pinnedOnly),
+      sets.map(onlyPinnedLimit),
       sets.map(({ window }) => window?.startedAt ?? null),
       sets.map(({ window }) => window?.granted ?? null),
     ]);

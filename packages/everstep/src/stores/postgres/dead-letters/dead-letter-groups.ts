@@ -112,8 +112,8 @@ export function createPostgresDeadLetterGroups(database: Database, store: SqlSes
           if (!entry) continue;
           const { fingerprint, group } = entry;
           const [status, at] = [integerOrNull(row, 'response_status'), integer(row, 'created_at')];
-          if (fingerprint === null) changes.entryAdded(instanceId, group, status, at);
-          else changes.entryMoved(instanceId, fingerprint, group, status, at);
+          if (fingerprint === null) changes.addEntry(instanceId, group, status, at);
+          else changes.moveEntry(instanceId, fingerprint, group, status, at);
         }
         session.send(SET_FINGERPRINTS, values);
         sendGroupChanges(session, changes);

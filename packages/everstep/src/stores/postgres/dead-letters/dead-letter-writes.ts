@@ -120,7 +120,7 @@ export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {
         this.runs.markDeadLetter(entry.runKey);
         // Without a group, entries are not counted by URL.
         state.addDeadLetter({ ...entry, workflowUrl: group?.workflowUrl ?? '', fingerprint: group?.fingerprint ?? null });
-        if (group) this.groups.entryAdded(entry.instanceId, group, entry.responseStatus, entry.createdAt);
+        if (group) this.groups.addEntry(entry.instanceId, group, entry.responseStatus, entry.createdAt);
         break;
       }
       case 'take-dead-letter': {
@@ -129,7 +129,7 @@ export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {
         this.takeEntry(entry, write.became);
         state.removeDeadLetter(entry);
         if (fingerprint !== null)
-          this.groups.entryRemoved(entry.instanceId, { fingerprint, workflowUrl }, write.became?.at ?? null);
+          this.groups.removeEntry(entry.instanceId, { fingerprint, workflowUrl }, write.became?.at ?? null);
         this.tasks.delete(entry, CALLBACK_SLOT, false);
         state.deleteTask(entry.runKey, CALLBACK_SLOT);
         break;

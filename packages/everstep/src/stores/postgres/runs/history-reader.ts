@@ -38,7 +38,7 @@ const partStatement = ({ table, orderColumn, where, columns, rowBytes }: TablePa
   statement(`
   SELECT p.* FROM (
     SELECT ${columns}, (lead(x.${orderColumn}) OVER by_place)::text AS next_place, row_number() OVER by_place AS part_row,
-      coalesce(sum(${rowBytes} + ${LIMITS.rowBytes}) OVER (by_place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)::bigint AS part_bytes
+      coalesce(sum(${rowBytes} + ${LIMITS.assumedRowBytes}) OVER (by_place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)::bigint AS part_bytes
     FROM (
       SELECT * FROM ${table} x WHERE ${runCondition('x')} AND ${where} ORDER BY x.${orderColumn} LIMIT $3::integer + 1
     ) x WINDOW by_place AS (ORDER BY x.${orderColumn})

@@ -187,7 +187,7 @@ async function removeRuns(
   if (state === 'deadLetter') {
     for (const row of await session.query(COUNT_GROUPED, values)) {
       const entryGroup = { fingerprint: text(row, 'fingerprint'), workflowUrl: text(row, 'workflow_url') };
-      for (let n = integer(row, 'entries'); n > 0; n--) changes.entryRemoved(instanceId, entryGroup, null);
+      for (let n = integer(row, 'entries'); n > 0; n--) changes.removeEntry(instanceId, entryGroup, null);
     }
   }
   session.send(RELEASE_BYTES_OF_RUNS, values);

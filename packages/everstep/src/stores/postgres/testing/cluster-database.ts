@@ -81,16 +81,16 @@ export async function makeClusterDatabase(): Promise<ClusterDatabase> {
     url,
     async stop(address) {
       const proxy = proxyAt(address);
-      proxy.refusing = true;
+      proxy.isRefusing = true;
       proxy.cut();
     },
     async freeze(address) {
-      proxyAt(address).held = true;
+      proxyAt(address).isHeld = true;
     },
     async start(address) {
       const proxy = proxyAt(address);
-      proxy.refusing = false;
-      proxy.held = false;
+      proxy.isRefusing = false;
+      proxy.isHeld = false;
     },
     async drop() {
       for (const server of coordinatorAndWorkers)

@@ -11,21 +11,21 @@ interface Pair {
 
 export class DatabaseProxy {
   /** Port of the database. */
-  target: number;
+  targetPort: number;
   private readonly host: string;
   /** Whether new connections are refused. */
-  refusing = false;
+  isRefusing = false;
   /** Text that cuts the connection on which it is sent; null if no text does. */
   cutAt: string | null = null;
   private isHolding = false;
   /** Number of COMMIT responses to lose, with their connection, after the database has committed. */
-  answersToLose = 0;
-  answersLost = 0;
+  responsesToLose = 0;
+  lostResponses = 0;
   private readonly server: Server;
   private readonly pairs = new Set<Pair>();
 
   constructor(target: number, host = '127.0.0.1') {
-    this.target = target;
+    this.targetPort = target;
     this.host = host;
     this.server = createServer((node) => this.accept(node));
   }
@@ -49,10 +49,10 @@ export class DatabaseProxy {
   }
 
   /** Whether nothing passes in either direction, as in a network that drops packets. New connections also wait. */
-  get held(): boolean {
+  get isHeld(): boolean {
     return this.isHolding;
   }
-  set held(held: boolean) {
+  set isHeld(held: boolean) {
     this.isHolding = held;
     for (const { node, database } of this.pairs) {
       for (const socket of [node, database]) {
@@ -69,11 +69,11 @@ export class DatabaseProxy {
   }
 
   private accept(node: Socket): void {
-    if (this.refusing) {
+    if (this.isRefusing) {
       node.destroy();
       return;
     }
-    const pair: Pair = { node, database: open({ host: this.host, port: this.target }) };
+    const pair: Pair = { node, database: open({ host: this.host, port: this.targetPort }) };
     this.pairs.add(pair);
     let isLosingResponse = false;
     node.on('data', (data) => {
@@ -81,8 +81,8 @@ export class DatabaseProxy {
         this.end(pair);
         return;
       }
-      if (this.answersToLose > 0 && !isLosingResponse && data.includes(COMMIT)) {
-        this.answersToLose--;
+      if (this.responsesToLose > 0 && !isLosingResponse && data.includes(COMMIT)) {
+        this.responsesToLose--;
         isLosingResponse = true;
       }
       pair.database.write(data);
@@ -94,7 +94,7 @@ export class DatabaseProxy {
       }
       // Only the response to a COMMIT contains this text.
       if (!data.includes(COMMIT)) return;
-      this.answersLost++;
+      this.lostResponses++;
       this.end(pair);
     });
     for (const socket of [node, pair.database]) {

@@ -196,8 +196,8 @@ function createInstances(store: SqlStore, change: AccountChange, { noteInstance,
 
 function createAlerts(store: SqlStore) {
   return {
-    createBudgetAlert: async ({ alert, lesser, ...budget }) =>
-      !(await store.read(alerts.isAlertNoted(alert))) && store.write(() => alerts.createAlert(alert, lesser, budget)),
+    createBudgetAlert: async ({ alert, lowerPercents, ...budget }) =>
+      !(await store.read(alerts.isAlertNoted(alert))) && store.write(() => alerts.createAlert(alert, lowerPercents, budget)),
     // The server sends these alerts, so they must be durable.
     dueBudgetAlerts: ({ before, limit }) => store.readDurable(alerts.dueAlerts(before, limit)),
     nextBudgetAlertAt: ({ after }) => store.read(alerts.nextAlertAt(after)),

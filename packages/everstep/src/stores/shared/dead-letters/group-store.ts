@@ -1,6 +1,6 @@
 /** The store of groups of dead letters: lists, marks and tidies them. */
 import { EMPTY_GROUPS_KEPT_MS, HOURS_KEPT_MS, hourOf, NEW_FOR_MS } from '../../../engine/dead-letters/dead-letter-groups.js';
-import { type GroupMark, triaged } from '../../../engine/dead-letters/group-triage.js';
+import { type GroupMark, applyMark } from '../../../engine/dead-letters/group-triage.js';
 import type { DeadLetterGroupStore, MarkOutcome } from '../../../ports/stores/dead-letter-groups.js';
 import { createAccountChange } from '../accounts/change.js';
 import { FOR_UPDATE, OWNER, ofInstance, someOf } from '../sql/dialect.js';
@@ -24,7 +24,7 @@ function* markGroup(instanceId: string, fingerprint: string, groupMark: GroupMar
   // The row is locked, so that no note is lost if two are added at the same time.
   const foundRow = yield* row(sql`SELECT triage FROM dead_letter_group WHERE ${isGroup} ${FOR_UPDATE}`);
   if (!foundRow) return 'not-found';
-  const triage = triaged(TRIAGE.read(foundRow, 'triage'), groupMark);
+  const triage = applyMark(TRIAGE.read(foundRow, 'triage'), groupMark);
   if (typeof triage === 'string') return triage;
   yield* send(sql`UPDATE dead_letter_group SET triage = ${TRIAGE.write(triage)}${stateAssignments(groupMark)} WHERE ${isGroup}`);
   return 'done';

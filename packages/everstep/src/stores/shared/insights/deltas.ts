@@ -4,7 +4,7 @@
  * waits for another one, and touches one page.
  * Keeps invariant 19.
  */
-import { count, type InsightCounts, noCounts, type RunCounts, startOfMinute } from '../../../engine/insights/counts.js';
+import { addInsightCounts, type InsightCounts, noCounts, type RunCounts, startOfMinute } from '../../../engine/insights/counts.js';
 import { type StoredCounts, storedCounts } from '../../../engine/insights/stored-counts.js';
 
 /** Number of rows of an instance after which they are added to its counters. */
@@ -39,7 +39,7 @@ export class InsightSums {
       sum = { minute, workflow: write.workflow, counts: noCounts() };
       sums.push(sum);
     }
-    count(sum.counts, write);
+    addInsightCounts(sum.counts, write);
   }
 
   /** Returns the sums and starts again at zero. */

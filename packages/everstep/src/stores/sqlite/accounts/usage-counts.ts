@@ -48,7 +48,7 @@ export class UsageCounts {
   }
 
   /** Must be called, inside the transaction, whenever the instance is created or changed. */
-  instanceChanged(instanceId: string, price: number | undefined): void {
+  updateBill(instanceId: string, price: number | undefined): void {
     this.bills.delete(instanceId);
     if (price === undefined) return;
     // Messages that were counted before the instance had a price get its first price permanently.

@@ -144,7 +144,7 @@ describe('a store that was in use', () => {
       await assert.rejects(openSqliteStore({ file }), isDamaged(words));
       if (existsSync(file)) {
         assert.throws(() => openStoreAtRest(file), isDamaged(words), 'no backup of it is made either');
-        assert.throws(() => openWholeStore({ file, unwritten: false }), isDamaged(words), 'no copy either');
+        assert.throws(() => openWholeStore({ file, isImmutable: false }), isDamaged(words), 'no copy either');
       }
       assert.deepEqual(await contents(), before);
     });

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { CheckResult } from '../../shared/consistency/checks.js';
 import { MIGRATIONS } from '../migrations/index.js';
 import { checkConsistency } from '../storage/consistency.js';
-import { type CopyRequest, copyOnline, UNHINDERED } from '../storage/online-copy.js';
+import { type CopyRequest, copyOnline, FULL_PACE } from '../storage/online-copy.js';
 import { text } from './columns.js';
 import { APPLICATION_ID, StoreOpenError, toOpenError } from './connection.js';
 import { doubtsOf, findLoss, openToRead, type StoreNotice } from './store-loss.js';
@@ -156,7 +156,7 @@ export function openExclusively(file: string): DatabaseSync {
 
 function openFile(file: string): { readonly database: DatabaseSync } & FileAtRest {
   const database = openExclusively(file);
-  return { database, copyTo: (request) => copyOnline(database, request, UNHINDERED), close: () => database.close() };
+  return { database, copyTo: (request) => copyOnline(database, request, FULL_PACE), close: () => database.close() };
 }
 
 export interface StoreAtRest extends FileAtRest {

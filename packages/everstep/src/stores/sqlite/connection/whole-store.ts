@@ -17,11 +17,11 @@ export interface WholeFile {
 export interface WholeFileOptions {
   readonly file: string;
   /** Whether no process writes the file, as in a backup. It is then read without a lock, and no files are created beside it. */
-  readonly unwritten: boolean;
+  readonly isImmutable: boolean;
 }
 
-const openDatabase = ({ file, unwritten }: WholeFileOptions): DatabaseSync =>
-  unwritten ? openImmutable(file) : openExclusively(file);
+const openDatabase = ({ file, isImmutable }: WholeFileOptions): DatabaseSync =>
+  isImmutable ? openImmutable(file) : openExclusively(file);
 
 /** Returns whether this version of Node truncates texts at the character U+0000 when it reads them, as early versions do. */
 const truncatesTexts = (database: DatabaseSync): boolean =>

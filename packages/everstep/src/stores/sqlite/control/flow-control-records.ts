@@ -1,6 +1,6 @@
 /** Writes flow control keys: their limits, whether they are paused or pinned, and the current rate window. */
 import type { StatementSync } from 'node:sqlite';
-import { pinnedOnly } from '../../../engine/limits/pinned-limits.js';
+import { onlyPinnedLimit } from '../../../engine/limits/pinned-limits.js';
 import type { FlowControl, FlowControlState } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import type { Applier } from '../commit/applier.js';
@@ -71,7 +71,7 @@ export class FlowControlRecords implements Applier<WriteOf<'flow-control'>> {
       periodMs,
       at,
       ...flags,
-      pinnedOnly(state),
+      onlyPinnedLimit(state),
       window?.startedAt ?? null,
       window?.granted ?? null,
     );

@@ -37,10 +37,10 @@ export function createSqliteDeadLetterGroups(parts: StoreParts, store: SqlSessio
     yield* send(sql`UPDATE dead_letter SET fingerprint = ${group.fingerprint}, rules = ${group.rules} WHERE seq = ${seq}`);
     facets.add(tenant, { facet: FACET.deadLetterFingerprint, value: group.fingerprint }, seq);
     const [status, at] = [integerOrNull(entry, 'response_status'), integer(entry, 'created_at')];
-    if (fingerprint === null) groups.entryAdded(instanceId, group, status, at);
+    if (fingerprint === null) groups.addEntry(instanceId, group, status, at);
     else {
       facets.remove(tenant, { facet: FACET.deadLetterFingerprint, value: fingerprint }, seq);
-      groups.entryMoved(instanceId, fingerprint, group, status, at);
+      groups.moveEntry(instanceId, fingerprint, group, status, at);
     }
   }
 

@@ -97,7 +97,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
     deadLetterOrder.noteAdded(seq, listedAt);
     if (this.linkRun.run(seq, run.seq).changes !== 1) throw new Error(`the run ${entry.runKey} already has a dead letter`);
     this.index(tenant, seq, 'add');
-    if (group) groups.entryAdded(entry.instanceId, group, entry.responseStatus, entry.createdAt);
+    if (group) groups.addEntry(entry.instanceId, group, entry.responseStatus, entry.createdAt);
   }
 
   /** Removes the entry and its pending failure callback. `became` is null if the entry was deleted. */
@@ -128,7 +128,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
     this.parts.storedBytes.add(tenant, -integer(row, 'bytes'));
     const fingerprint = textOrNull(row, 'fingerprint');
     if (fingerprint !== null) {
-      this.parts.groups.entryRemoved(instanceId, { fingerprint, workflowUrl: text(row, 'workflow_url') }, recoveredAt);
+      this.parts.groups.removeEntry(instanceId, { fingerprint, workflowUrl: text(row, 'workflow_url') }, recoveredAt);
     }
     return integer(row, 'run_seq');
   }

@@ -34,7 +34,7 @@ function partOf<Item>(rows: Iterable<Row>, { maxRows, maxBytes }: PartBounds, re
   for (const row of rows) {
     if (items.length >= maxRows || bytes >= maxBytes) return { items, next: String(integer(row, 'position')) };
     items.push(read(row));
-    bytes += integer(row, 'row_bytes') + LIMITS.rowBytes;
+    bytes += integer(row, 'row_bytes') + LIMITS.assumedRowBytes;
   }
   return { items, next: null };
 }

@@ -29,6 +29,6 @@ export type DocumentReply =
   | { readonly kind: 'background-failure'; readonly message: string };
 
 /** Options with which the thread is started. */
-export interface DocumentThreadData {
+export interface DocumentThreadOptions {
   readonly directory: string;
 }

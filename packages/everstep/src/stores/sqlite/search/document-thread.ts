@@ -1,9 +1,9 @@
 /** The thread that stores the documents, so that a long search or removal never blocks the server. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { DocumentHost } from './document-host.js';
-import type { DocumentReply, DocumentRequest, DocumentThreadData } from './document-requests.js';
+import type { DocumentReply, DocumentRequest, DocumentThreadOptions } from './document-requests.js';
 
-const { directory }: DocumentThreadData = workerData;
+const { directory }: DocumentThreadOptions = workerData;
 const port = parentPort;
 if (!port) throw new Error('this file must be started as a worker thread');
 const reply = (message: DocumentReply): void => port.postMessage(message);

@@ -4,7 +4,7 @@ import { DocumentHost, type DocumentHostOptions } from './document-host.js';
 import type {
   DocumentReply,
   DocumentRequest,
-  DocumentThreadData,
+  DocumentThreadOptions,
   EmbeddedDocuments,
   MethodName,
   QueryOf,
@@ -57,7 +57,7 @@ class DocumentThread {
   }
 
   private start(): Worker {
-    const workerData: DocumentThreadData = { directory: this.directory };
+    const workerData: DocumentThreadOptions = { directory: this.directory };
     const worker = new Worker(new URL('./document-thread.js', import.meta.url), { workerData });
     worker.on('message', (reply: DocumentReply) => this.handleReply(reply));
     worker.on('error', (error) => this.handleLoss(error instanceof Error ? error : new Error(String(error))));

@@ -23,7 +23,7 @@ export interface CopyPace {
  */
 const CONCURRENT_PACE: CopyPace = { pages: 32, intervalMs: 2 };
 /** Pace for a database that nothing else uses. */
-export const UNHINDERED: CopyPace = { pages: 4096, intervalMs: 0 };
+export const FULL_PACE: CopyPace = { pages: 4096, intervalMs: 0 };
 
 /**
  * A piece that falls into a transaction copies nothing, and what is written in the meantime must also be copied: a busy server
@@ -122,7 +122,7 @@ export async function copyOnline(
       const progress = ({ remainingPages }: { readonly remainingPages: number }): void => {
         hasStarted = true;
         if (signal?.aborted) stopReason = signal.reason;
-        else if (!isProgressing(remainingPages) && pace.pages < UNHINDERED.pages) stopReason = new OutrunError();
+        else if (!isProgressing(remainingPages) && pace.pages < FULL_PACE.pages) stopReason = new OutrunError();
         if (stopReason) throw stopReason;
         copySync.syncSome();
         const earlyMs = nextPieceAt - performance.now();
@@ -134,7 +134,7 @@ export async function copyOnline(
         return;
       } catch (error) {
         signal?.throwIfAborted();
-        if (stopReason instanceof OutrunError) pace = { ...pace, pages: Math.min(pace.pages * GROWTH_FACTOR, UNHINDERED.pages) };
+        if (stopReason instanceof OutrunError) pace = { ...pace, pages: Math.min(pace.pages * GROWTH_FACTOR, FULL_PACE.pages) };
         // The first piece fell into a transaction: Node then gives up with an error without a cause (code 0).
         else if (hasStarted || attempts >= MAX_ATTEMPTS || !isTransactionOpenError(error)) throw error;
         await nextTurn();
