@@ -9,9 +9,9 @@ export type MoveOutcome =
   | { readonly kind: 'moved'; readonly now: number; readonly fired: number }
   /** The target is in the past; nothing happened. */
   | { readonly kind: 'in-the-past'; readonly now: number }
-  /** This number of instants was processed, and there are more before the target. The clock is at the last of them. */
+  /** The limit of `instants` was reached before the target. The clock is at the last processed instant. */
   | { readonly kind: 'too-many-instants'; readonly now: number; readonly fired: number; readonly instants: number }
-  /** The server was still working on an instant after this time. The clock is at that instant. */
+  /** The server was still working on an instant after `waitedMs`. The clock is at that instant. */
   | { readonly kind: 'not-quiet'; readonly now: number; readonly fired: number; readonly waitedMs: number }
   /** The caller disconnected. The clock stays at its last time. */
   | { readonly kind: 'given-up'; readonly now: number; readonly fired: number };

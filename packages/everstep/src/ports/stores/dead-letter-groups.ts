@@ -42,7 +42,7 @@ export interface DeadLetterGroupRecord extends TriagedGroup {
 export interface DeadLetterGroupFilter {
   readonly kind: FailureGroup['kind'];
   readonly states?: readonly GroupState[];
-  /** Groups that currently have an entry of any of these workflows. */
+  /** Selects groups that currently have an entry of any of these workflows. */
   readonly workflowUrls?: readonly string[];
   /** Selects groups that were last seen at or after `fromDate` and first seen at or before `toDate`, Unix ms. */
   readonly fromDate?: number;
@@ -106,14 +106,14 @@ export interface GroupUpkeepStore {
   /** Lists entries without a group of the current rules, oldest first. */
   ungrouped(query: { readonly limit: number }): Promise<readonly UngroupedEntry[]>;
   /**
-   * Puts entries into groups, durably. Skips entries that were removed or grouped in the meantime. A group of earlier rules
-   * whose last entry moves is removed. If all of its entries moved to the same group, that group takes over its state.
+   * Puts entries into groups, durably. Skips entries that were removed or grouped in the meantime. A group formed by earlier rules
+   * is removed when its last entry moves. If all of its entries moved to the same group, that group takes over its state.
    */
   group(query: { readonly entries: readonly RegroupedEntry[] }): Promise<void>;
   /**
-   * Counts the entries of up to `limit` groups after `after` again, if a process of a version without groups may have
-   * removed entries without counting. Otherwise does nothing. Returns the position to continue from, or null at the
-   * end.
+   * Recounts the entries of up to `limit` groups after `after`, because a process of a version without groups may have removed
+   * entries without updating the counters. Does nothing if that is impossible. Returns the position to continue from, or null at
+   * the end.
    */
   recount(query: { readonly after: GroupKey | null; readonly limit: number }): Promise<GroupKey | null>;
   /** Removes expired rows, at most `limit` of each kind, and returns their total number. */

@@ -5,7 +5,7 @@ import type { Listing, Page, Position } from './page.js';
 import type { ListedRun, RunRecord, SearchableRun } from './run-records.js';
 import type { TaskReference } from './task-store.js';
 
-/** Id of a run as users know it. Several runs can have the same id, one after the other. */
+/** Identifies a run by the id that users see. Several runs can have the same id, one after the other. */
 export interface RunId {
   readonly instanceId: string;
   readonly workflowRunId: string;

@@ -1,6 +1,6 @@
 /**
- * Search indexes in the store. Their records are stored with the accounts. The documents of each index are stored separately.
- * Neither a search nor the deletion of a large index therefore slows down the rest of the server.
+ * Search indexes in the store. Their records are stored with the accounts. The documents of each index are stored separately, so
+ * neither a search nor the deletion of a large index slows down the rest of the server.
  */
 import type { AccountId, AuditEntry } from './accounts/records.js';
 
@@ -108,7 +108,7 @@ export type Filter =
       readonly operator: '=' | '!=' | '<' | '<=' | '>' | '>=';
       readonly value: FilterValue;
     }
-  /** The pattern matches the text: `*`, `?` and `[a-z]` as in file names. Matches only text. */
+  /** A text that matches the pattern, with `*`, `?` and `[a-z]` as in file names. Matches only text. */
   | { readonly kind: 'glob'; readonly field: FieldPath; readonly not: boolean; readonly pattern: string }
   | { readonly kind: 'in'; readonly field: FieldPath; readonly not: boolean; readonly values: readonly FilterValue[] }
   /** An array that contains the value. Matches only arrays. */
@@ -160,7 +160,7 @@ export interface SearchDocuments {
   ): Promise<readonly FoundDocument[]>;
   /** Deletes documents and returns how many existed. It uses limited transactions, so a crash can leave some of them. */
   remove(query: Namespace & { readonly choice: DocumentChoice }): Promise<number>;
-  /** Empties a namespace immediately, or all of them if it is null. The disk space is released later. */
+  /** Empties a namespace immediately, or all namespaces if it is null. The disk space is released later. */
   reset(query: { readonly indexId: string; readonly namespace: string | null }): Promise<void>;
   /** Removes the namespace. Returns false if there is none. The disk space is released later. */
   removeNamespace(query: Namespace): Promise<boolean>;

@@ -20,7 +20,7 @@ export interface DueTask extends TaskReference {
   readonly flowControlKey: string | null;
   /** The queue of a plain message. */
   readonly queue?: string;
-  /** The node whose gates have let it pass and count it until it ends; absent if the gates of this node decide. */
+  /** The node whose gates have admitted the task and count it until it ends; absent if the gates of this node decide. */
   readonly lentBy?: string;
   /** Version of the run; a cached state with a lower version is stale. */
   readonly runVersion: number;

@@ -41,10 +41,10 @@ export interface SessionStore {
   /** Ends all sessions of the user and returns their number. The audit entry is written only if there were some. */
   deleteSessions(query: { readonly userId: string; readonly audit?: AuditEntry }): Promise<number>;
   /**
-   * Returns the time when a login of the user from this location was last noted, Unix ms; null if never. `place` is
-   * any text that identifies the location.
+   * Returns the time when a login of the user from this location was last recorded, Unix ms; null if none was. `place` is any text
+   * that identifies the location.
    */
   lastLoginAt(query: { readonly userId: string; readonly place: string }): Promise<number | null>;
-  /** Notes a login. The write is not synced, so a crash can undo it. Limited by `MAX_LOGIN_LOCATIONS`. */
+  /** Records a login. The write is not synced, so a crash can undo it. Limited by `MAX_LOGIN_LOCATIONS`. */
   noteLogin(query: { readonly userId: string; readonly place: string; readonly at: number }): Promise<void>;
 }

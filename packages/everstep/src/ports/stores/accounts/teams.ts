@@ -23,7 +23,7 @@ export interface MemberRecord {
 export interface InvitationRecord {
   readonly invitationId: string;
   readonly teamId: string;
-  /** Email address in lower case. A user with this address may or may not exist. */
+  /** Lowercase email address. A user with this address may or may not exist. */
   readonly email: string;
   readonly role: Role;
   /** SHA-256 of the secret in hexadecimal. The secret itself is never stored. */

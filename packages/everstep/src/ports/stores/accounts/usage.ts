@@ -21,7 +21,7 @@ export interface DayUsageRecord extends Omit<UsageRecord, 'month'> {
   readonly day: string;
 }
 
-/** Number of days before the latest one whose counts are kept. */
+/** Number of days for which counts are kept, in addition to the latest day. */
 export const DAYS_KEPT = 31;
 
 /** Number of events of one kind of an instance on one day (UTC). */
