@@ -21,11 +21,12 @@ import {
 } from './copied-table.js';
 import { REPAIR_TABLES } from './repair-tables.js';
 
-interface KnownSettings {
+/** Settings of a run that PostgreSQL also stores in separate columns or tables, so that listings can filter by them. */
+interface FilterableSettings {
   readonly labels?: readonly string[];
   readonly message?: { readonly urlGroup?: string; readonly scheduleId?: string };
 }
-const parseSettings = ({ settings }: SourceRow) => JSON.parse(String(settings)) as KnownSettings;
+const parseSettings = ({ settings }: SourceRow) => JSON.parse(String(settings)) as FilterableSettings;
 const toLabelRows = (row: SourceRow): readonly SourceRow[] =>
   [...new Set(parseSettings(row).labels ?? [])].map((label) => ({ ...row, label }));
 const toMessageRows = (row: SourceRow): readonly SourceRow[] => {
