@@ -40,7 +40,7 @@ type BatchAppliers = ReturnType<typeof createAppliers>;
 
 function createAppliers(state: BatchState, writingNode: WritingNode | null) {
   const [runs, tasks] = [new RunWrites(), new TaskWrites(writingNode)];
-  const onControl = (write: ControlledWrite) => state.noteControlWrite(write);
+  const noteControlWrite = (write: ControlledWrite) => state.noteControlWrite(write);
   return {
     run: runs,
     journal: new JournalWrites(),
@@ -52,9 +52,9 @@ function createAppliers(state: BatchState, writingNode: WritingNode | null) {
       for (const write of writes) sendProcedure(session, setItem(write));
     }),
     'flow-control': new WriteList(writeFlowControls),
-    queue: new WriteList(writeQueues, onControl),
-    'url-group': new WriteList(sendLastWrites(writeUrlGroup, nameOfGroup), onControl),
-    schedule: new WriteList(writeSchedules, onControl),
+    queue: new WriteList(writeQueues, noteControlWrite),
+    'url-group': new WriteList(sendLastWrites(writeUrlGroup, nameOfGroup), noteControlWrite),
+    schedule: new WriteList(writeSchedules, noteControlWrite),
     hold: new WriteList(sendLastWrites(writeHold, ({ origin }) => origin)),
     settings: new WriteList(sendLastWrites(writeSettings, () => '')),
     usage: new WriteList(countMessages),
