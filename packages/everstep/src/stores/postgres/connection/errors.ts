@@ -82,7 +82,7 @@ export const isWriteRefusal = (error: Error): boolean => {
   return WRITE_REFUSALS.some(([states]) => states.test(state));
 };
 
-/** Whether a server that answers reports that it, or another server that it needs, is unavailable. */
+/** Returns whether a server has responded that it, or another server that it needs, is unavailable. */
 export function isOutage(error: Error): boolean {
   const state = sqlStateOf(error);
   if (state === null) return false;
@@ -118,7 +118,7 @@ function meansUnreachable(error: Error): boolean {
   return UNREACHABLE_MESSAGES.test(error.message);
 }
 
-/** Converts the error if it means that the store cannot be reached or rejects writes. */
+/** Converts the error if it means that the store cannot be reached or rejects writes. Returns any other error unchanged. */
 export function storeErrorOf(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StoreUnavailableError) return error;
   if (meansUnreachable(error)) return unreachableError(error);

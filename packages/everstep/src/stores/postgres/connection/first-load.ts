@@ -1,7 +1,7 @@
 /**
- * Fills an empty schema from another store, in one transaction: it creates the tables, fills them and reads them back. Other
- * connections see all of it or nothing, even after a crash. The migration lock is held until the end, so that a server that
- * starts on the database waits. Keeps invariant 30.
+ * Fills an empty schema from another store. One transaction creates the tables, fills them and reads them back. Other connections
+ * see either everything or nothing, even after a crash. The migration lock is held until the end, so that a server that starts on
+ * the database waits. Keeps invariant 30.
  */
 import pg from 'pg';
 import { LIMITS } from '../../../config/limits.js';
@@ -86,7 +86,7 @@ export interface FirstLoad {
   namespace(indexId: string, name: string): Promise<LoadedNamespace>;
   /** Commits everything. Rejects if the connection is lost; it is then unknown whether the commit took effect. */
   commit(): Promise<void>;
-  /** Closes the connection. Leaves nothing behind unless it was committed. */
+  /** Closes the connection. Unless the load was committed, the schema stays empty. */
   close(): Promise<void>;
 }
 
@@ -97,11 +97,11 @@ export interface LoadedNamespace {
 
 /** Starts the load. Rejects with StoreOpenError if the database is unreachable, too old, being loaded, or not empty. */
 async function beginLoad(client: pg.Client, location: string): Promise<void> {
-  const facts = await readServerFacts(client);
-  if (facts.version < OLDEST_SERVER_VERSION)
+  const { version } = await readServerFacts(client);
+  if (version < OLDEST_SERVER_VERSION)
     throw new StoreOpenError(
       'unsupported-server',
-      `${location} is PostgreSQL ${Math.floor(facts.version / 10_000)}. Everstep needs version 15 or newer.`,
+      `${location} is PostgreSQL ${Math.floor(version / 10_000)}. Everstep needs version 15 or newer.`,
     );
   const { rows: schemas } = await client.query<{ schema: string | null }>('SELECT current_schema() AS schema');
   if ((schemas[0]?.schema ?? null) === null)
@@ -161,10 +161,10 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
     throw new StoreOpenError('refused', `${location} rejected the load: ${reason}`, error);
   }
   const session = new SingleTransaction(client);
-  let cursors = 0;
+  let cursorCount = 0;
 
-  async function* rowsOf(select: string): AsyncGenerator<readonly Row[]> {
-    const cursor = `rows_${++cursors}`;
+  async function* fetchRows(select: string): AsyncGenerator<readonly Row[]> {
+    const cursor = `rows_${++cursorCount}`;
     await client.query(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${select}`);
     for (;;) {
       const { rows } = await client.query<Row>(`FETCH ${ROWS_READ_AT_ONCE} FROM ${cursor}`);
@@ -182,7 +182,7 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
         columnArrays(columns, rows),
       );
     },
-    read: (table, columns) => rowsOf(`SELECT ${columnNames(columns)} FROM ${table}`),
+    read: (table, columns) => fetchRows(`SELECT ${columnNames(columns)} FROM ${table}`),
     async namespace(indexId, name) {
       const storedNamespace = await createNamespace(session, indexId, name, LIMITS.maxSearchNamespaces);
       if (typeof storedNamespace === 'string')
@@ -190,15 +190,15 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
       return {
         add: (documents) => writeDocuments(session, storedNamespace, documents),
         read: () =>
-          rowsOf(`SELECT id, content, metadata FROM ${storedNamespace.table} WHERE namespace = ${storedNamespace.namespace}`),
+          fetchRows(`SELECT id, content, metadata FROM ${storedNamespace.table} WHERE namespace = ${storedNamespace.namespace}`),
       };
     },
     async commit() {
       for (const { name, column } of await session.query(unprepared(SELECT_IDENTITY_COLUMNS))) {
         const [row] = await session.query(unprepared(`SELECT coalesce(max("${column}"), 0)::bigint AS last FROM ${name}`));
-        const last = row ? integer(row, 'last') : 0;
-        if (last > 0)
-          await session.query(unprepared(`SELECT setval(pg_get_serial_sequence('${name}', '${column}'), $1)`), [last]);
+        const lastNumber = row ? integer(row, 'last') : 0;
+        if (lastNumber > 0)
+          await session.query(unprepared(`SELECT setval(pg_get_serial_sequence('${name}', '${column}'), $1)`), [lastNumber]);
       }
       // The server has no statistics of new tables: plans made without them scan everything.
       const tables = await session.query(unprepared(SELECT_TABLES));

@@ -26,7 +26,7 @@ export async function readServerFacts(client: pg.ClientBase): Promise<ServerFact
   return { version: Number(row.version), hasFsync: row.fsync === 'on' };
 }
 
-/** Returns the version of the schema, and creates the table that stores it. */
+/** Returns the version of the schema; 0 if there is none. Creates the table that stores the version if it does not exist. */
 async function readSchemaVersion(client: pg.ClientBase): Promise<number> {
   await client.query(
     'CREATE TABLE IF NOT EXISTS schema_version (only_one boolean PRIMARY KEY CHECK (only_one), version integer NOT NULL)',
@@ -66,11 +66,11 @@ export async function migrate(database: Database, url: string, migrations: reado
   const location = locationOfUrl(url);
   try {
     return await database.withConnection(async (client) => {
-      const facts = await readServerFacts(client);
-      if (facts.version < OLDEST_SERVER_VERSION) {
+      const serverFacts = await readServerFacts(client);
+      if (serverFacts.version < OLDEST_SERVER_VERSION) {
         throw new StoreOpenError(
           'unsupported-server',
-          `${location} is PostgreSQL ${Math.floor(facts.version / 10_000)}. Everstep needs version 15 or newer.`,
+          `${location} is PostgreSQL ${Math.floor(serverFacts.version / 10_000)}. Everstep needs version 15 or newer.`,
         );
       }
       // One of several starting processes migrates; the others wait for it, as long as it takes.
@@ -78,7 +78,7 @@ export async function migrate(database: Database, url: string, migrations: reado
       await client.query('SELECT pg_advisory_lock($1, hashtext(current_schema()))', [LOCK_CLASS]);
       // The lock ends with the connection.
       await applyMigrations(client, location, migrations);
-      return facts;
+      return serverFacts;
     });
   } catch (error) {
     if (error instanceof StoreOpenError) throw error;
