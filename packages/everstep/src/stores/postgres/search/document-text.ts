@@ -1,6 +1,6 @@
 /**
- * Converts a document to what its index contains: the words of its content, and a tag for each short value. With tags, a filter on
- * values narrows a search before any document is read.
+ * Converts a document to the content of its index: the words of the document, and a tag for each short value. With tags, a filter
+ * on values narrows a search before any document is read.
  */
 import { createHash } from 'node:crypto';
 import type { FieldPath, Filter, FilterValue, SearchDocument } from '../../../ports/stores/search-store.js';
@@ -41,7 +41,7 @@ export const lexeme = (namespace: number, word: string): string => `'${namespace
 
 /** Matches JSON that the database cannot read: characters that it does not accept in text, and numbers that are too large. */
 const UNREADABLE = /\\u0000|\\ud[89a-f]|\de[+-]?\d{4}/i;
-/** Characters that the database does not accept in text: halves of surrogate pairs, and the character 0. */
+/** Characters that the database does not accept in text: halves of surrogate pairs, and NUL. */
 const NON_TEXT = /\p{Surrogate}|\0/gu;
 
 function toReadable(value: unknown): unknown {
@@ -86,16 +86,16 @@ export function documentText(namespace: number, { content, metadata }: SearchDoc
 
 /** Returns the condition that the tags of every matching document meet; null if the filter implies none. */
 export function tagsOfFilter(filter: Filter): RequiredTags | null {
-  const required = requiredTags(filter, tagOf);
-  return required && { kind: 'or', parts: [required, UNTAGGED] };
+  const condition = requiredTags(filter, tagOf);
+  return condition && { kind: 'or', parts: [condition, UNTAGGED] };
 }
 
 /** Returns the condition as the text of a tsquery. */
-export const tagQuery = (namespace: number, required: RequiredTags): string =>
-  typeof required === 'string'
-    ? lexeme(namespace, required)
-    : `(${required.parts.map((part) => tagQuery(namespace, part)).join(required.kind === 'and' ? ' & ' : ' | ')})`;
+export const tagQuery = (namespace: number, condition: RequiredTags): string =>
+  typeof condition === 'string'
+    ? lexeme(namespace, condition)
+    : `(${condition.parts.map((part) => tagQuery(namespace, part)).join(condition.kind === 'and' ? ' & ' : ' | ')})`;
 
 /** Returns all tags in the condition. */
-export const tagsOf = (required: RequiredTags): readonly string[] =>
-  typeof required === 'string' ? [required] : required.parts.flatMap(tagsOf);
+export const tagsOf = (condition: RequiredTags): readonly string[] =>
+  typeof condition === 'string' ? [condition] : condition.parts.flatMap(tagsOf);

@@ -1,4 +1,4 @@
-/** Splits texts into searchable words: letters and digits in lower case, without accents, as English stems. */
+/** Splits texts into searchable words: lowercase letters and digits without accents, reduced to English stems. */
 import { stemOf } from './stem.js';
 
 /** Maximum length of a word. Longer words are truncated. */
