@@ -53,7 +53,7 @@ export interface LoanReport {
 export interface ClusterEvents {
   /** Called when tasks were handed to this node or became unclaimed. The node must scan for them. */
   work(): void;
-  /** Called when the lease has expired. The node must start nothing, and abort deliveries in flight. */
+  /** Called when the lease has expired. The node must not start work, and must abort deliveries in flight. */
   suspended(): void;
   /**
    * Called when the lease is valid again. If `isNewNode` is true, this node has a new id, because other nodes have taken over
@@ -170,9 +170,8 @@ export interface Cluster {
    */
   tryExclusively(name: string, work: () => Promise<void>): Promise<boolean>;
   /**
-   * Prepares to leave: from now on this node claims nothing, and tasks that it writes are unclaimed. All its claims
-   * except those of `workInProgress` are released, and the other nodes are notified. Call it repeatedly until no work is in
-   * progress.
+   * Prepares to leave: from now on this node claims no tasks, and tasks that it writes are unclaimed. All its claims except those
+   * of `workInProgress` are released, and the other nodes are notified. Must be called repeatedly until no work is in progress.
    */
   release(workInProgress: WorkInProgress): Promise<void>;
   /** Releases all claims immediately. */

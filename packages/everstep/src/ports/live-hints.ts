@@ -7,6 +7,6 @@ export interface LiveHint {
   readonly topics: readonly LiveTopic[];
   /** Ids of the changed runs, as users see them. The list can be incomplete if many runs have changed. */
   readonly runIds: readonly string[];
-  /** Set if runs that are not in `runIds` may have changed too. */
+  /** Set if runs that are not in `runIds` may also have changed. */
   readonly moreRuns?: true;
 }

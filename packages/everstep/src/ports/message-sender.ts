@@ -48,7 +48,7 @@ export interface Message {
   readonly timeoutMs: number;
   /** Maximum size of the response body. A longer response is a failure, unless `anyBody` is set. */
   readonly maxResponseBytes: number;
-  /** Set if only the status matters. A longer body is truncated, and a body that cannot be decoded is kept as received. */
+  /** Set if only the status matters. A longer body is truncated, and a body that cannot be decoded is returned as received. */
   readonly anyBody?: true;
   /** Signature of the message; null if it is not signed, except as a webhook. */
   readonly signed: SignedMessage | null;

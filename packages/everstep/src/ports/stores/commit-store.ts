@@ -46,7 +46,7 @@ export interface CommitStore {
    */
   commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]>;
   /**
-   * Writes PROBE_BYTES durably and removes them again. They are too many for space that was already allocated. Rejects with
+   * Writes PROBE_BYTES durably and removes them again. So many bytes do not fit into space that is already allocated. Rejects with
    * StoreUnavailableError while commits would fail.
    */
   probeWrites(): Promise<void>;

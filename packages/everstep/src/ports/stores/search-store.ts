@@ -77,7 +77,7 @@ export interface SearchDocument {
   readonly leftOut?: number;
 }
 
-/** A limit that is never reached, for documents that are known to be few. */
+/** A limit that is never reached, for queries that return few documents. */
 export const NO_BYTE_LIMIT = 2 ** 40;
 
 /** Limits the total bytes of content and metadata of all documents in a response. */
@@ -166,7 +166,7 @@ export interface SearchDocuments {
   removeNamespace(query: Namespace): Promise<boolean>;
   /**
    * Returns the counted size of the documents of these indexes: the bytes of content and metadata, and `RECORD_BYTES`
-   * for each document. It is updated in the transaction that changes them. An emptied namespace counts nothing.
+   * for each document. The size is updated in the transaction that changes the documents. An emptied namespace does not count.
    */
   storedBytes(query: { readonly indexIds: readonly string[] }): Promise<number>;
   info(query: { readonly indexId: string }): Promise<SearchIndexInfo>;

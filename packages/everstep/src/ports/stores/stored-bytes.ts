@@ -1,6 +1,6 @@
 /**
- * Rules for counting the stored bytes of a queue instance. The bytes of its contents count, and a fixed number for
- * each record, so that many small records count too. Every store uses these rules when it writes or deletes a record.
+ * Rules for counting the stored bytes of a queue instance. The bytes of its contents count, plus a fixed number for each record,
+ * so that many small records also count. Every store uses these rules when it writes or deletes a record.
  * Keeps invariant 44.
  */
 

@@ -77,7 +77,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private batches: Pick<BatchWriter, 'settled'> | null = null;
   private instances: RunInstances;
   private isSuspended = false;
-  /** Whether the node is leaving and claims nothing more. */
+  /** Whether the node is leaving and claims no more tasks. */
   private isLeaving = false;
   private hasLeft = false;
   /** Whether the node has joined, so that other nodes may know it. */
@@ -339,7 +339,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     this.events.resumed({ isNewNode: true });
   }
 
-  /** Starts a timer that detects when the lease was not renewed in time, because nothing else reports that. */
+  /** Starts a timer that detects that the lease was not renewed in time, because no other event reports its expiry. */
   private watchExpiry(): void {
     clearTimeout(this.expiryTimer);
     if (this.hasLeft) return;

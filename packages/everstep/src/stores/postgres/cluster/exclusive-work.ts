@@ -10,7 +10,7 @@ const MAX_CONNECTIONS = 3;
 
 const LOCK_KEY = `hashtextextended(current_schema() || ' everstep ' || $1, 0)`;
 
-/** Takes the lock. Rejects if another process holds it for too long. A lock ends with its connection, even of a killed process. */
+/** Takes the lock. Rejects if another process holds it for too long. The lock ends with the connection, even after a crash. */
 async function lock(client: pg.ClientBase, name: string, mode: '' | '_shared' = ''): Promise<void> {
   await client.query(`SET statement_timeout = 0; SET lock_timeout = '${MAX_WAIT}'`);
   try {

@@ -39,7 +39,7 @@ const unclaimedSql = (messagesSql: string) => `${messagesSql} AND p.claimed_by I
  * is that of `place`, by which the page is sorted.
  *
  * The locks make a node that takes over from this one wait, so that it sees the claims of this node. A takeover also locks the row
- * of the node first. A node whose work was taken over finds no row and claims nothing.
+ * of the node first. A node whose work was taken over finds no row and claims no messages.
  */
 const claimStatement = (messagesSql: string) =>
   statement(`

@@ -9,7 +9,7 @@ const POOL_NAME = { instance_id: 'text', app: 'text' } as const satisfies Column
 const POOL = { ...POOL_NAME, places: 'bigint', workflows: 'text', connections: 'text' } as const satisfies Columns;
 
 const SELECT_MEMBERS = statement('SELECT node_id, url, workers_version FROM node WHERE NOT leaving ORDER BY joined_at, node_id');
-/** Locks the row of the node and increments its version. A node without a row publishes nothing, because its lease has ended. */
+/** Locks the row of the node and increments its version. A node without a row publishes no pools, because its lease has ended. */
 const INCREMENT_VERSION = statement('UPDATE node SET workers_version = workers_version + 1 WHERE node_id = $1');
 const PUT = statement(`
   INSERT INTO worker_pool (node_id, ${columnNames(POOL)})

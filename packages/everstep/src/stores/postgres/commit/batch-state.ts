@@ -166,7 +166,7 @@ export class BatchState {
       });
     const runColumns = columnArrays(RUN_KEY, keysOf(locks.runs));
     // The statements are sent in this order: first the locks, then the reads that must see what the locks protect.
-    const results = {
+    const responses = {
       repairs: locks.repairs.size === 0 ? [] : lockRepairs(session, [...locks.repairs.values()]),
       active:
         locks.children.size > 0
@@ -192,25 +192,25 @@ export class BatchState {
       time: locks.hasQueuedMessage ? session.query(NOW, []) : NO_ROWS,
     };
     // If one statement fails, the following ones fail too.
-    await Promise.all(Object.values(results));
+    await Promise.all(Object.values(responses));
 
     const state = new BatchState(instances);
-    const [clockRow] = await results.time;
+    const [clockRow] = await responses.time;
     if (clockRow) state.databaseNow = integer(clockRow, 'now');
-    for (const row of await results.runs) state.addRun(row);
-    for (const row of await results.active) state.markActive(row);
-    for (const row of await results.tasks) state.putTask(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
-    for (const row of await results.entries) state.addDeadLetter(knownDeadLetterOf(row));
-    for (const row of await results.activeIds) state.takeRunId(text(row, 'instance_id'), referenceOf(row));
-    for (const row of await results.references) state.references.set(text(row, 'run_key'), referenceOf(row));
-    state.deduplication = (await results.deduplication) ?? state.deduplication;
-    state.controls = await results.controls;
-    const ticks = await results.ticks;
+    for (const row of await responses.runs) state.addRun(row);
+    for (const row of await responses.active) state.markActive(row);
+    for (const row of await responses.tasks) state.putTask(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
+    for (const row of await responses.entries) state.addDeadLetter(knownDeadLetterOf(row));
+    for (const row of await responses.activeIds) state.takeRunId(text(row, 'instance_id'), referenceOf(row));
+    for (const row of await responses.references) state.references.set(text(row, 'run_key'), referenceOf(row));
+    state.deduplication = (await responses.deduplication) ?? state.deduplication;
+    state.controls = await responses.controls;
+    const ticks = await responses.ticks;
     for (const [index, key] of [...locks.schedules.keys()].entries()) {
       const tick = ticks[index];
       if (tick !== undefined) state.schedules.set(key, tick);
     }
-    for (const { instanceId, repairId, version } of await results.repairs)
+    for (const { instanceId, repairId, version } of await responses.repairs)
       state.repairs.set(scopedKey(instanceId, repairId), version);
     return state;
   }

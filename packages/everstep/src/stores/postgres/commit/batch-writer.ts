@@ -45,7 +45,7 @@ export class BatchWriter {
   private readonly commits: Commits;
   private readonly clockMarks = new ClockMarks();
   private readonly statistics: TableStatistics;
-  /** Finds the instances of runs, for reads too. */
+  /** Finds the instances of runs. Reads use it as well. */
   readonly instances: RunInstances;
   private readonly versions: RunVersions;
   private readonly oldDays: OldDays;

@@ -1,5 +1,5 @@
 /**
- * Executes the content of a batch within its transaction, in two round trips. First everything in the lock set is read and locked,
+ * Executes a batch within its transaction, in two round trips. First everything in its lock set is read and locked,
  * or checked against its expected version. Then the units are applied in memory, in their order, and the writes of those whose
  * guards hold are sent, grouped by aggregate. If that would lose an order that matters within the batch, the writes collected
  * so far are sent first.

@@ -70,7 +70,7 @@ export class RunVersions {
   }
 }
 
-/** Returns whether the write can be applied if only these runs are known. */
+/** Returns whether the write depends only on itself and on a run for which `isKnown` returns true. */
 function canApply(write: StoreWrite, isKnown: (runKey: string) => boolean): boolean {
   const facts = writeFacts(write);
   if (!facts.isSelfContained(write)) return false;

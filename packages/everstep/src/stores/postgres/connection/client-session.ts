@@ -139,7 +139,7 @@ export class ClientSession implements TransactionSession {
   private isCorked = false;
   private writesToJoin: JoinedWrite[] = [];
   private readonly sentStatements: (readonly [Statement, readonly SqlValue[]])[] = [];
-  /** Whether COMMIT was sent and its response is not known, so that the transaction may have taken effect. */
+  /** Whether COMMIT was sent and its response has not arrived, so that the transaction may have taken effect. */
   isOutcomeUnknown = false;
   /** Error of a statement that was not sent; null if all were sent. With an error, the transaction must not be committed. */
   refusal: ServerUnavailableError | null = null;

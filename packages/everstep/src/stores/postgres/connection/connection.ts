@@ -82,8 +82,8 @@ export class VersionConflictError extends Error {
 }
 
 const isRetryable = (error: unknown, constraints: readonly string[]): boolean => {
-  const state = sqlStateOf(error);
-  if (error instanceof VersionConflictError || state === SERIALIZATION_FAILURE || state === DEADLOCK) return true;
+  const sqlState = sqlStateOf(error);
+  if (error instanceof VersionConflictError || sqlState === SERIALIZATION_FAILURE || sqlState === DEADLOCK) return true;
   if (isShardReplaced(error)) return true;
   const constraint = violatedConstraintOf(error);
   return constraint !== null && constraints.includes(constraint.replace(SHARD_SUFFIX, ''));
@@ -134,7 +134,7 @@ export interface DatabaseOptions {
   /** Maximum wait for a connection or a response. The defaults are 10 s for a connection and 45 s for a response. */
   readonly timeoutMs?: number;
   /**
-   * Time after which an idle transaction counts as abandoned and is rolled back, so that its locks block nothing (default
+   * Time after which an idle transaction counts as abandoned and is rolled back, so that its locks do not block others (default
    * 60,000).
    */
   readonly idleTransactionMs?: number;
@@ -261,13 +261,13 @@ export class Database implements Session {
         try {
           const begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
           snapshotSession.control(genericPlans && !this.engine.isDistributed ? withGenericPlans(begin) : begin);
-          const result = work(snapshotSession);
-          const outcome = snapshotSession.control('COMMIT');
-          const [settled] = await Promise.allSettled([result, outcome]);
-          await outcome;
+          const pendingResult = work(snapshotSession);
+          const pendingCommit = snapshotSession.control('COMMIT');
+          const [result] = await Promise.allSettled([pendingResult, pendingCommit]);
+          await pendingCommit;
           isUsable = true;
-          if (settled.status === 'rejected') throw settled.reason;
-          return settled.value;
+          if (result.status === 'rejected') throw result.reason;
+          return result.value;
         } finally {
           client.release(!isUsable);
         }
@@ -397,7 +397,7 @@ export class Database implements Session {
     throw new StoreUnavailableError(`the response of the database was discarded: ${reason}`);
   }
 
-  /** Converts an error. If it means that the server is unavailable or not the primary, looks for the primary. */
+  /** Converts an error. If it means that the server is unavailable or not the primary, searches for the primary. */
   private async convertError(error: unknown, instances: () => readonly string[]): Promise<unknown> {
     if (error instanceof CallEndedError) return error.failure;
     const { servers } = this.engine;
@@ -435,11 +435,11 @@ export class Database implements Session {
         }
         const sentAt = performance.now();
         session.isOutcomeUnknown = true;
-        const outcome = await session.control('COMMIT');
+        const command = await session.control('COMMIT');
         session.isOutcomeUnknown = false;
         isUsable = true;
         await session.checkResponses();
-        if (outcome !== 'COMMIT') throw new Error(`the database responded to COMMIT with ${outcome}`);
+        if (command !== 'COMMIT') throw new Error(`the database responded to COMMIT with ${command}`);
         this.onCommit?.(performance.now() - sentAt);
         return result;
       } finally {

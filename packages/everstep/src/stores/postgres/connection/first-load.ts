@@ -155,9 +155,9 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
   } catch (error) {
     await close();
     if (error instanceof StoreOpenError) throw error;
-    const state = sqlStateOf(error);
+    const sqlState = sqlStateOf(error);
     const reason = error instanceof Error ? error.message : String(error);
-    if (state === null) throw new StoreOpenError('unreachable', `${location} cannot be reached: ${reason}`, error);
+    if (sqlState === null) throw new StoreOpenError('unreachable', `${location} cannot be reached: ${reason}`, error);
     throw new StoreOpenError('refused', `${location} rejected the load: ${reason}`, error);
   }
   const session = new SingleTransaction(client);
@@ -200,7 +200,7 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
         if (lastNumber > 0)
           await session.query(unprepared(`SELECT setval(pg_get_serial_sequence('${name}', '${column}'), $1)`), [lastNumber]);
       }
-      // The server has no statistics of new tables: plans made without them scan everything.
+      // The server has no statistics of new tables, and plans without statistics scan whole tables.
       const tables = await session.query(unprepared(SELECT_TABLES));
       await client.query(`ANALYZE ${tables.map((row) => text(row, 'name')).join(', ')}`);
       await session.query(unprepared('SELECT 1'));

@@ -82,10 +82,10 @@ export async function migrate(database: Database, url: string, migrations: reado
     });
   } catch (error) {
     if (error instanceof StoreOpenError) throw error;
-    const state = sqlStateOf(error instanceof StoreUnavailableError ? error.cause : error);
+    const sqlState = sqlStateOf(error instanceof StoreUnavailableError ? error.cause : error);
     const reason = error instanceof Error ? error.message : String(error);
-    if (state === null) throw new StoreOpenError('unreachable', `${location} cannot be reached: ${reason}`, error);
-    if (AUTHENTICATION_ERROR.test(state) || state === INVALID_CATALOG)
+    if (sqlState === null) throw new StoreOpenError('unreachable', `${location} cannot be reached: ${reason}`, error);
+    if (AUTHENTICATION_ERROR.test(sqlState) || sqlState === INVALID_CATALOG)
       throw new StoreOpenError('refused', `${location} refused the connection: ${reason}`, error);
     throw error;
   }

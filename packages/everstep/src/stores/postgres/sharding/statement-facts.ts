@@ -79,7 +79,7 @@ export function instancesIn(statement: StatementText, values: readonly SqlValue[
   return namedValues.filter((value) => typeof value === 'string');
 }
 
-/** Returns whether the statement changes and locks nothing. */
+/** Returns whether the statement neither changes nor locks rows. */
 export const isPlainRead = ({ text }: Pick<StatementText, 'text'>): boolean =>
   STARTS_WITH_READ.test(text) && !LOCKS_OR_WRITES.test(text);
 
