@@ -79,11 +79,11 @@ export interface ClaimQuery {
 export interface QueuedQuery {
   /** Latest due time, Unix ms; messages that are due later are skipped. */
   readonly before: number;
-  /** Due time, Unix ms; messages that are due then or earlier are skipped. If it is null, none are skipped. */
+  /** Due time, Unix ms; messages that are due then or earlier are skipped. Null skips no messages. */
   readonly after: number | null;
   /** Whether messages that this node has already claimed are also returned. If so, `instanceId` is ignored. */
   readonly includesClaimed: boolean;
-  /** Instance of the messages. If it is absent, messages of all instances are claimed. */
+  /** Instance of the messages; all instances if absent. */
   readonly instanceId?: string;
   /** Number of messages per page; more if several are due in the millisecond of the last one. */
   readonly limit: number;

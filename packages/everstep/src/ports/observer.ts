@@ -27,7 +27,7 @@ export interface ObservedDelivery {
 /** Result of spans: `dropped` spans did not fit in the queue, `failed` spans were not accepted by the receiver. */
 export type SpanResult = 'exported' | 'failed' | 'dropped';
 
-/** Numbers of deliveries that wait and that are in flight. */
+/** Number of waiting deliveries, and number of deliveries in flight. */
 export interface KeyCounts {
   readonly waiting: number;
   readonly inFlight: number;

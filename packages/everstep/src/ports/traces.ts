@@ -15,7 +15,7 @@ export interface AttemptSpan extends SpanReference {
   readonly retried: number;
 }
 
-/** Trace context that one attempt sends, and the span for it. */
+/** Trace context that one attempt sends, and the span of the attempt. */
 export interface AttemptTrace {
   readonly context: TraceContext;
   /** Span of the attempt; absent if none is exported. */

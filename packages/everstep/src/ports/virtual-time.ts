@@ -21,9 +21,8 @@ export interface VirtualTime {
   /** Returns the time of the clock, Unix ms. */
   now(): number;
   /**
-   * Advances the clock. Due work happens in order: at each instant the server works until it is quiet, before the
-   * clock advances to the next. Concurrent moves run one after the other. A move by 0 ms only waits until the server
-   * is quiet.
+   * Advances the clock. Due work happens in order: at each instant, the server works until it is quiet before the clock advances to
+   * the next instant. Concurrent moves run one after the other. A move by 0 ms only waits until the server is quiet.
    */
   move(target: MoveTarget, signal?: AbortSignal): Promise<MoveOutcome>;
 }

@@ -22,7 +22,7 @@ export interface WorkerPresence {
 export interface WorkerNodes {
   /** Whether a worker that is connected to this node serves the workflow. */
   isServedHere(instanceId: string, url: string): boolean;
-  /** Returns another node whose workers serve the workflow, the same one for a run as long as possible; null if there is none. */
+  /** Returns another node whose workers serve the workflow, if possible always the same one for a run; null if there is none. */
   nodeFor(instanceId: string, url: string, runKey: string): string | null;
 }
 

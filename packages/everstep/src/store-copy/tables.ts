@@ -1,6 +1,7 @@
 /**
  * Maps the rows of the embedded store to PostgreSQL. Only this folder depends on both schemas. Ids, JSON and bytes are copied
- * unchanged. Row numbers become the positions that determine the order. Positions that the database assigns later are always larger.
+ * unchanged. Row numbers become the positions that determine the order. Positions that the database assigns later are always
+ * larger.
  */
 import type { Columns } from '../stores/postgres/connection/first-load.js';
 import { COPIED_RUN_COLUMNS, DEAD_LETTER } from '../stores/postgres/dead-letters/dead-letter-writes.js';

@@ -27,7 +27,7 @@ export interface DeadLetterGroupRecord extends TriagedGroup {
   /** Number of entries that were ever added. */
   readonly total: number;
   readonly acknowledgedBy: string | null;
-  /** Time when the group was resolved; null once an entry was added again. */
+  /** Time when the group was resolved; null if it was not, or if an entry was added afterward. */
   readonly resolvedAt: number | null;
   /** Id of the newest entry; null if there is none. */
   readonly exampleDlqId: string | null;
@@ -35,7 +35,7 @@ export interface DeadLetterGroupRecord extends TriagedGroup {
   readonly latest: LatestFailure | null;
   /** Workflows of the entries, those with the most entries first. */
   readonly workflows: readonly { readonly workflowUrl: string; readonly entries: number }[];
-  /** Those of the last 24 hours in which entries were added, as hours since 1970 (UTC). */
+  /** Numbers of entries that were added in each of the last 24 hours, except hours without any. `hour` counts from 1970 (UTC). */
   readonly hours: readonly { readonly hour: number; readonly count: number }[];
 }
 
@@ -103,7 +103,7 @@ export interface RegroupedEntry extends Pick<UngroupedEntry, 'instanceId' | 'dlq
 
 /** Operations for background work on groups of dead letters. */
 export interface GroupUpkeepStore {
-  /** Lists entries without a group of the current rules, oldest first. */
+  /** Lists entries that have no group by the current rules, oldest first. */
   ungrouped(query: { readonly limit: number }): Promise<readonly UngroupedEntry[]>;
   /**
    * Puts entries into groups, durably. Skips entries that were removed or grouped in the meantime. A group formed by earlier rules

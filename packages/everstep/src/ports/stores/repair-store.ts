@@ -14,7 +14,7 @@ export interface RepairRecord {
   readonly repair: Repair;
   readonly filter: DeadLetterFilter;
   readonly overrides: Overrides;
-  /** Progress of freezing the entries; null when it is done. */
+  /** Progress of freezing the entries; null when all entries are frozen. */
   readonly freezing: Freezing | null;
   /** Time of the next action, Unix ms; null if there is none. */
   readonly wakeAt: number | null;

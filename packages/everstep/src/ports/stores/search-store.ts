@@ -43,9 +43,9 @@ export interface SearchIndexStore {
   /** Creates an index. Rejects if the id is taken, or if the account does not exist. */
   create(index: SearchIndexRecord, audit?: AuditEntry): Promise<void>;
   find(query: { readonly indexId: string }): Promise<SearchIndexRecord | null>;
-  /** Lists the indexes of these accounts, by creation. */
+  /** Lists the indexes of these accounts, ordered by creation. */
   list(query: { readonly accountIds: readonly AccountId[] }): Promise<readonly SearchIndexRecord[]>;
-  /** Lists the ids of the indexes of all accounts, by creation. */
+  /** Lists the ids of the indexes of all accounts, ordered by creation. */
   listIds(): Promise<readonly string[]>;
   /** Changes an index and returns it; null if there is none. Rejects if the new account does not exist. */
   change(query: {
@@ -55,7 +55,7 @@ export interface SearchIndexStore {
   }): Promise<SearchIndexRecord | null>;
   /** Stores hashes for an index that has none. */
   hashDerivedTokens(query: { readonly indexId: string; readonly hashes: SearchTokenHashes }): Promise<void>;
-  /** Marks the index as deleted. It cannot be found once this resolves. Returns false if there is none. */
+  /** Marks the index as deleted, so that it cannot be found once this resolves. Returns false if there is none. */
   markDeleted(query: { readonly indexId: string; readonly audit?: AuditEntry }): Promise<boolean>;
   /** Lists the ids of indexes whose documents must still be removed. */
   deleted(): Promise<readonly string[]>;
@@ -145,7 +145,7 @@ export type UpsertResult = 'done' | 'too-many-namespaces' | 'gone';
 export interface SearchDocuments {
   /** Stores all documents or none. Replaces documents with the same id. */
   upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<UpsertResult>;
-  /** Returns the documents in the order of the ids, null for missing documents. */
+  /** Returns the documents in the order of the ids, with null for each missing document. */
   fetch(query: Namespace & DocumentBound & { readonly ids: readonly string[] }): Promise<readonly (SearchDocument | null)[]>;
   /** Lists documents after `after`, ordered by id. */
   range(

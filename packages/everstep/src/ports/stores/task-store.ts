@@ -29,9 +29,9 @@ export interface DueTask extends TaskReference {
 /** Reads due tasks. */
 export interface TaskStore {
   /**
-   * Lists tasks due at or before `before`, after `after`: by due time, then by creation of their runs, then by slot. An unknown
-   * run key sorts after all smaller ones. With `instanceId`, only tasks of this instance, at a cost that does not depend on the
-   * due tasks of others.
+   * Lists tasks due at or before `before`, after `after`: by due time, then by creation of their runs, then by slot. If the run of
+   * `after` no longer exists, its key sorts after all smaller keys. With `instanceId`, lists only tasks of this instance, at a cost
+   * that does not depend on the due tasks of others.
    */
   dueTasks(query: {
     readonly before: number;

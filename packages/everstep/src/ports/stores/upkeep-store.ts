@@ -2,8 +2,8 @@
 import type { RetentionState } from '../../engine/runs/run.js';
 
 /**
- * Selects runs that may be removed: those that ended before a time, and those beyond a number of newest ones. If neither is set,
- * it selects none.
+ * Selects runs that may be removed: those that ended before a time, and those beyond a number of newest ones. Selects none if
+ * neither is set.
  */
 export interface RemovalQuery {
   readonly instanceId: string;

@@ -40,7 +40,7 @@ export interface InvitationRecord {
 export interface TeamStore {
   createTeam(query: { readonly team: TeamRecord; readonly owner: MemberRecord; readonly audit?: AuditEntry }): Promise<void>;
   findTeam(query: { readonly teamId: string }): Promise<TeamRecord | null>;
-  /** Lists teams that the user is a member of, by creation, with the user's role. */
+  /** Lists the teams that the user is a member of, ordered by creation, with the user's role in each. */
   listTeams(query: { readonly userId: string }): Promise<readonly (TeamRecord & { readonly role: Role })[]>;
   /**
    * Deletes the team and its invitations. Returns `owns-something` if queue instances or search indexes must be moved or

@@ -7,7 +7,7 @@ export interface UserRecord {
   readonly email: string;
   /** Time when the user was created, Unix ms. */
   readonly createdAt: number;
-  /** Time when the user was disabled, Unix ms; absent if the user can log in. */
+  /** Time when the user was disabled, Unix ms; absent if the user can sign in. */
   readonly disabledAt?: number;
   /** Present if the user can set plans and manage users. */
   readonly isOperator?: true;
@@ -62,7 +62,7 @@ export interface UserStore {
   createApiKey(query: { readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
   /** Lists the keys, including revoked ones, ordered by creation. */
   listApiKeys(query: { readonly userId: string }): Promise<readonly ApiKeyRecord[]>;
-  /** Revokes the key and ends the sessions that were started with it. Returns false if the user has no such valid key. */
+  /** Revokes the key and ends the sessions that were started with it. Returns false if it is not a valid key of the user. */
   revokeApiKey(query: {
     readonly apiKeyId: string;
     readonly userId: string;

@@ -48,11 +48,11 @@ export interface WorkflowTotalsQuery extends InsightTime {
 
 export interface InsightUpkeep {
   readonly instanceId: string;
-  /** For days that ended by this time (Unix ms), counters of the day are added up from those of its hours; null adds up none. */
+  /** Days that ended by this time (Unix ms) get counters, which are the sums of those of their hours; null adds up no days. */
   readonly daysUntil: number | null;
   /** Counters of minutes that started before this time (Unix ms) are removed; null removes none. */
   readonly minutesBefore: number | null;
-  /** Counters of hours that started before this time (Unix ms) are removed, and those of days without hours; null removes none. */
+  /** Counters of hours that started before this time (Unix ms), and of days with only such hours, are removed; null removes none. */
   readonly hoursBefore: number | null;
 }
 
