@@ -45,7 +45,7 @@ export interface CopiedRows extends RowsChecksum {
 
 export interface CopyReport {
   readonly source: CopySource['kind'];
-  /** Copied tables, with the same count and checksum on both sides. */
+  /** Copied tables with their row counts and checksums, which are the same in both stores. */
   readonly tables: readonly CopiedRows[];
   /** Number of texts with a NUL character, which PostgreSQL does not support. It is replaced by U+FFFD. */
   readonly changedTexts: number;
@@ -142,7 +142,7 @@ async function assertRowsMatch(
 const indexIdsOf = (store: WholeFile): readonly string[] =>
   [...store.rows('SELECT index_id FROM search_index WHERE deleted = 0 ORDER BY seq')].map((row) => String(row.index_id));
 
-/** Writes and verifies all documents of all indexes. Resolves with their number. */
+/** Writes and verifies the documents of all indexes. Resolves with the number of documents. */
 async function copyDocuments(context: CopyContext): Promise<number> {
   const { source, load, options } = context;
   let documentCount = 0;

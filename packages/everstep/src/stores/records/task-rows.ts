@@ -52,13 +52,13 @@ function wakeAtOf(task: Task): number | null {
 
 type TaskColumns = ReturnType<typeof taskColumnsOf>;
 
-/** Columns that tasks of every kind can have. */
+/** Columns that tasks without `detail` can use. */
 export const TASK_COLUMNS = [
   ...(['slot', 'kind', 'message_id', 'due_at', 'created_at', 'retried', 'name', 'first_of_group', 'concurrent'] as const),
   ...(['step_type', 'sleep_ms', 'wake_at'] as const),
 ] satisfies (keyof TaskColumns)[];
 
-/** Columns that only some kinds have, except `detail`. */
+/** Columns that only tasks with `detail` can use, in addition to `detail`. */
 export const SPECIAL_TASK_COLUMNS = ['flow_key', 'child_run_key', 'call_url'] as const satisfies (keyof TaskColumns)[];
 
 /** Returns the columns of a task, except those that depend on its run or on the node that claims it. */

@@ -50,9 +50,9 @@ export interface InsightUpkeep {
   readonly instanceId: string;
   /** Days that ended by this time (Unix ms) get counters, which are the sums of those of their hours; null adds up no days. */
   readonly daysUntil: number | null;
-  /** Counters of minutes that started before this time (Unix ms) are removed; null removes none. */
+  /** Counters of minutes that started before this time (Unix ms) are removed; null keeps all. */
   readonly minutesBefore: number | null;
-  /** Counters of hours that started before this time (Unix ms), and of days with only such hours, are removed; null removes none. */
+  /** Counters of hours that started before this time (Unix ms), and of days with only such hours, are removed; null keeps all. */
   readonly hoursBefore: number | null;
 }
 

@@ -172,8 +172,7 @@ export async function releaseClaims(
 ): Promise<boolean> {
   await session.execute(BEGIN_LEAVING, [nodeId]);
   if (session.engine.isDistributed) return releaseUnusedByInstance(session, nodeId, { tasks, gates });
-  // Gates are released before tasks that were handed over because of them: a node that hands over at the same time sees the
-  // release.
+  // Gates are released first, so that a node that hands tasks over because of the gates sees the release.
   const releasedGates = await session.execute(RELEASE_UNUSED_GATES, [nodeId, gates]);
   session.send(RELEASE_UNUSED_CLAIMS, [...referenceArrays(tasks), nodeId]);
   session.send(RELEASE_UNUSED_WANTED, [nodeId, gates]);

@@ -35,7 +35,7 @@ export const DEFAULT_LEASE_MS = 5_000;
 const RENEWALS_PER_LEASE = 3;
 /** Delay after the expected end of another node's lease before this node checks whether that lease has ended. */
 const TAKEOVER_DELAY_MS = 20;
-/** Maximum error of this node's time. While it is larger, the time of the database is read again. */
+/** Maximum error of this node's time. While the error is larger, the time of the database is read again. */
 const MAX_UNCERTAINTY_MS = 1;
 /** Maximum number of reads of the database's time, at the start and at each renewal. */
 const SAMPLES_AT_START = 8;
@@ -45,7 +45,7 @@ const WORK = 'work';
 export interface PostgresClusterOptions {
   readonly url: string;
   readonly log: Log;
-  /** Finds the primary among the servers in the URL. By default a new one is created. */
+  /** Finds the primary among the servers in the URL. By default, a new `Primary` is created. */
   readonly primary?: Primary;
   readonly facts: NodeFacts;
   /** Time after which a silent node loses its claims; at least one second. */
@@ -80,7 +80,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   /** Whether the node is leaving and claims no more tasks. */
   private isLeaving = false;
   private hasLeft = false;
-  /** Whether the node has joined, so that other nodes may know it. */
+  /** Whether the node has joined, so that other nodes may have found it in the table of nodes. */
   private hasJoined = false;
 
   constructor(database: Database, options: PostgresClusterOptions) {
@@ -117,7 +117,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     return this.time.now();
   }
 
-  /** Sets the writer of this node's batches. They are finished before the node releases its claims. */
+  /** Sets the writer of this node's batches. Batches in progress are finished before the node releases its claims. */
   setBatchWriter(batches: Pick<BatchWriter, 'settled' | 'instances'>): void {
     this.batches = batches;
     this.instances = batches.instances;

@@ -18,7 +18,7 @@ const IS_CLAIMABLE = 'p.queue IS NULL AND (p.wanted_by IS NULL OR p.wanted_by = 
 const FIND_DUE = statement(`
   SELECT p.instance_id FROM task p WHERE ${IS_DUE} AND ${IS_CLAIMABLE} ORDER BY p.due_at, p.run_key, p.slot LIMIT $3`);
 
-/** Resolves with `fallback` if the server of the instance has just stopped. Its tasks are claimed when it is back. */
+/** Resolves with `fallback` if the server of the instance has just stopped. The tasks are claimed when the server is back. */
 async function resultUnlessDown<Result>(work: Promise<Result>, fallback: Result): Promise<Result> {
   try {
     return await work;
@@ -103,7 +103,7 @@ export async function releaseUnusedByInstance(
   { tasks, gates }: WorkInProgress,
 ): Promise<boolean> {
   const busyInstanceIds = new Set(gates);
-  // Gates are released first: a node that hands tasks over because of them sees the release.
+  // Gates are released first, so that a node that hands tasks over because of the gates sees the release.
   const releasedInstanceIds = (await session.query(SELECT_GATES, [[nodeId]]))
     .map((row) => text(row, 'instance_id'))
     .filter((id) => !busyInstanceIds.has(id));

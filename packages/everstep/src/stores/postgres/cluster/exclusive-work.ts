@@ -1,8 +1,8 @@
-/** Runs work that only one process on a schema may do at a time. The others wait for it or skip it. Keeps invariant 37. */
+/** Runs work that only one process on a schema may do at a time. Other processes wait or skip the work. Keeps invariant 37. */
 import type pg from 'pg';
 import type { Database } from '../connection/connection.js';
 
-/** Maximum wait for a lock, shorter than the client's own timeout for a response. */
+/** Maximum wait for a lock, shorter than the client's timeout for a response. */
 const MAX_WAIT = '40s';
 const LOCK_TIMEOUT = '55P03';
 /** Maximum number of connections that hold or wait for a lock, so that enough others remain for the work itself. */

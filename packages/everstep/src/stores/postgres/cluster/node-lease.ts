@@ -16,7 +16,7 @@ const JOIN = statement(`
   INSERT INTO node (node_id, lease_until, host, version, url)
   VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond', $3, $4, $5)
   RETURNING ${NOW_MS} AS now`);
-/** Renews the lease, even one that has ended, until another node removes the row. */
+/** Renews the lease, even after its end, unless another node has removed the row. */
 const RENEW = statement(`
   WITH renewed AS (
     UPDATE node SET lease_until = clock_timestamp() + $2 * interval '1 millisecond' WHERE node_id = $1 RETURNING 1
@@ -86,7 +86,7 @@ export class NodeLease {
   get nodeId(): string {
     return this.id;
   }
-  /** Milliseconds of the monotonic clock until which the lease is certainly valid. */
+  /** Time of the monotonic clock, in ms, until which the lease is certainly valid. */
   get until(): number {
     return this.validUntil;
   }

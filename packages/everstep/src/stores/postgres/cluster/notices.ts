@@ -42,7 +42,7 @@ export class Notices {
     options.primary.onChange(() => this.client?.connection.stream.destroy());
   }
 
-  /** Starts listening. Rejects if that fails. A connection that is lost later is opened again. */
+  /** Starts listening. Rejects if that fails. A connection that is lost later is reopened. */
   async listen(): Promise<void> {
     const [row] = await this.session.query(SELECT_SCHEMA);
     // Channels belong to the whole database, in which other installations can have their own schemas.

@@ -35,8 +35,8 @@ const unclaimedSql = (messagesSql: string) => `${messagesSql} AND p.claimed_by I
     AND EXISTS (SELECT 1 FROM gate_lease g WHERE g.instance_id = p.instance_id AND g.node_id = $2)`;
 
 /**
- * Returns a statement that claims a page of messages. Messages with the same due time are never split across two pages: their order
- * is that of `place`, by which the page is sorted.
+ * Returns a statement that claims a page of messages. Messages with the same due time are never split across two pages, because
+ * their order is that of `place`, by which only the messages within a page are sorted.
  *
  * The locks make a node that takes over from this one wait, so that it sees the claims of this node. A takeover also locks the row
  * of the node first. A node whose work was taken over finds no row and claims no messages.

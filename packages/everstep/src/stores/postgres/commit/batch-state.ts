@@ -99,7 +99,7 @@ const knownDeadLetterOf = (row: Row): KnownDeadLetter => ({
   fingerprint: textOrNull(row, 'fingerprint'),
 });
 
-/** The order in which rows of runs are locked. */
+/** Compares two runs by the order in which their rows are locked. */
 const compareKeys = (a: RunInInstance, b: RunInInstance): number =>
   scopedKey(a.instanceId, a.runKey) < scopedKey(b.instanceId, b.runKey) ? -1 : 1;
 

@@ -34,11 +34,11 @@ export type Commits = 'together' | 'by-instance';
 
 /** A part of a batch that is one transaction. */
 interface Part extends LockedBatch {
-  /** One of the instances that it writes to; null if there is none. */
+  /** One of the instances that the part writes to; null if there is none. */
   readonly instanceId: string | null;
 }
 
-/** Writes batches. Several can be in progress, each on its own connection. */
+/** Writes batches. Several batches can be in progress, each on a separate connection. */
 export class BatchWriter {
   private readonly database: Database;
   private readonly getNode: () => CommittingNode | null;
@@ -85,7 +85,7 @@ export class BatchWriter {
     await Promise.all(this.inProgress);
   }
 
-  /** Resolves when no batch and no work that follows one is in progress. */
+  /** Resolves when neither a batch nor work that follows a batch is in progress. */
   async idle(): Promise<void> {
     await this.settled();
     await this.insights.settled();

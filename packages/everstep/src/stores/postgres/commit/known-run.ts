@@ -1,6 +1,6 @@
 /** Runs and dead letters in the state of a batch. */
 
-/** A run in its instance. */
+/** Identifies a run by its instance and its key. */
 export interface RunInInstance {
   readonly instanceId: string;
   readonly runKey: string;

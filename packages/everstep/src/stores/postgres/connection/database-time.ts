@@ -1,7 +1,7 @@
 /**
- * Estimates the database's clock. The database read its clock at some moment between request and response. Each
- * response therefore bounds how far that clock is ahead of the monotonic one. All of them together give narrower bounds than any
- * single one. Bounds from earlier responses widen as the two clocks drift apart.
+ * Estimates the database's clock. The database read its clock at some moment between request and response. Each response therefore
+ * bounds how far that clock is ahead of the monotonic one. All responses together give narrower bounds than any single one. Bounds
+ * from earlier responses widen as the two clocks drift apart.
  */
 import type { TimeSample } from '../cluster/node-lease.js';
 
@@ -38,7 +38,7 @@ export class DatabaseTime {
     return (this.high - this.low) / 2 + this.driftUntil(this.monotonic());
   }
 
-  /** Returns Unix ms; the machine's own time before the first response. Corrections never make the clock run backwards. */
+  /** Returns Unix ms; the machine's own time before the first response. Corrections never make the clock run backward. */
   now(): number {
     if (this.high === Number.POSITIVE_INFINITY) return Date.now();
     const time = Math.floor(this.monotonic() + (this.low + this.high) / 2);

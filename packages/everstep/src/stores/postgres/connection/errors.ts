@@ -132,7 +132,7 @@ function unreachableError(error: Error): StoreUnavailableError {
   return new StoreUnavailableError(error.message || 'the database cannot be reached', { cause: error });
 }
 
-/** Returns the location of the database without user and password, so that it may be shown. */
+/** Returns the location of the database without user and password, so that it can be shown. */
 export function locationOfUrl(url: string): string {
   const [, hosts, path] = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)([^?#]*)/i.exec(url) ?? [];
   return hosts === undefined ? 'the given database URL' : `postgres://${hosts}${path}`;

@@ -38,7 +38,7 @@ const SELECT_FIRST_OBJECT = `
   WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f')
     AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
   ORDER BY 1 LIMIT 1`;
-/** Selects the columns that a sequence numbers. It must continue after the existing numbers. */
+/** Selects the identity columns. Their sequences must continue after the existing numbers. */
 const SELECT_IDENTITY_COLUMNS = `
   SELECT c.relname AS name, a.attname AS column FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
   WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND a.attidentity <> '' ORDER BY 1`;
@@ -140,7 +140,7 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
     pipeline: true,
     application_name: 'everstep copy-store',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    // No timeout: large tables and slow sources can take long.
+    // There is no timeout, because large tables and slow sources can take a long time.
     statement_timeout: 0,
     idle_in_transaction_session_timeout: 0,
     keepAlive: true,

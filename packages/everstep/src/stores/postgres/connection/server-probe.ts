@@ -18,7 +18,7 @@ export interface ServerProbe {
   state(): Promise<ServerState>;
   /**
    * Tries a commit. Resolves with true once it is acknowledged, or with false if it fails. A commit that waits for the confirmation
-   * of a standby may take until the timeout. Never rejects.
+   * of a standby can take until the timeout. Never rejects.
    */
   tryCommit(): Promise<boolean>;
   close(): void;

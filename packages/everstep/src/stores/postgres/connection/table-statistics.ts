@@ -6,7 +6,7 @@
 import { text } from './columns.js';
 import { type Database, statement, unprepared } from './connection.js';
 
-/** Number of writes before the first check of the tables. It doubles with each check. */
+/** Number of writes before the first check of the tables. The number doubles with each check. */
 const WRITES_BEFORE_FIRST_CHECK = 200;
 const MAX_WRITES_BETWEEN_CHECKS = 1_000_000;
 

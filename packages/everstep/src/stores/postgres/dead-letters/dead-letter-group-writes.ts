@@ -1,6 +1,6 @@
 /**
- * Writes the counters of groups of dead letters. A transaction sends these changes last. It first locks the rows of the groups, in
- * a fixed order. Transactions can therefore wait for each other here, but never deadlock.
+ * Writes the counters of groups of dead letters. These changes are the last statements of a transaction. They start by locking the
+ * rows of the groups in a fixed order. Transactions can therefore wait for each other here, but never deadlock.
  * Keeps invariant 7.
  */
 import { type GroupChange, type GroupChanges, SEVERAL } from '../../../engine/dead-letters/dead-letter-groups.js';

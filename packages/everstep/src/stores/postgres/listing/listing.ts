@@ -63,7 +63,7 @@ export class Parameters {
 export interface Condition {
   /** SQL that tests a row if another condition leads. */
   readonly test: string;
-  /** The tables from which the condition leads. If absent, the condition never leads. */
+  /** The sources that find the rows if the condition leads. If absent, the condition never leads. */
   readonly leadSources?: readonly LeadSource[];
   /** Whether the condition leads only if it finds few rows, because it returns them in another order. */
   readonly isUnordered?: boolean;
@@ -153,8 +153,8 @@ const rowLimitOf = (page: Page<unknown>): number => {
 const FEW_ROWS = 2000;
 
 /**
- * Returns FROM items that execute `rowsSql`, a query for one `v.value`, for all values. Distributed tables need a separate query for
- * each value, because there a subquery that depends on a function cannot be limited.
+ * Returns FROM items that execute `rowsSql`, a query for one `v.value`, for all values. Distributed tables need a separate query
+ * for each value, because there a subquery that depends on a function cannot be limited.
  */
 const forEachValue = ({ isDistributed }: Engine, parameters: Parameters, values: string, rowsSql: string): readonly string[] =>
   isDistributed

@@ -1,7 +1,7 @@
 /**
  * Finds the runs that retention removes, and removes them.
  *
- * The search reads only indexes, outside of the transaction that removes. That transaction locks the rows and checks them
+ * The search reads only indexes, outside the transaction that removes the runs. That transaction locks the rows and checks them
  * again, because another process may have changed them.
  */
 import { GroupChanges } from '../../../engine/dead-letters/dead-letter-groups.js';

@@ -1,5 +1,5 @@
 /**
- * Finds the instance of a run. The instance never changes, so it is read once, outside of the transactions that need it. These
+ * Finds the instance of a run. The instance never changes, so it is read once, outside the transactions that need it. These
  * transactions then name every row by instance and run, and use only the shard of that instance.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Removes hidden documents in the background, releases their space, and has the database analyze tables that have grown.
+ * Removes documents of removed namespaces in the background, releases their space, and analyzes tables that have grown.
  */
 import type pg from 'pg';
 import { integer, textOrNull } from '../connection/columns.js';
@@ -144,7 +144,7 @@ export class Cleaner {
     return row ? textOrNull(row, 'last') : null;
   }
 
-  /** Executes a statement that cannot run in a transaction and may take long. */
+  /** Executes a statement that cannot run in a transaction and may take a long time. */
   private maintain(sql: string): Promise<void> {
     return this.database.withConnection(async (client) => {
       await client.query('SET statement_timeout = 0');

@@ -1,6 +1,6 @@
 /**
- * Converts a document to the content of its index: the words of the document, and a tag for each short value. With tags, a filter
- * on values narrows a search before any document is read.
+ * Converts a document to the form that its index stores: the words of its content, and a tag for each short value. With tags, a
+ * filter on values narrows a search before any document is read.
  */
 import { createHash } from 'node:crypto';
 import type { FieldPath, Filter, FilterValue, SearchDocument } from '../../../ports/stores/search-store.js';

@@ -1,4 +1,4 @@
-/** The documents of search indexes in PostgreSQL. Each index has its own table. */
+/** The documents of search indexes in PostgreSQL. Each index has a separate table. */
 import { LIMITS } from '../../../config/limits.js';
 import type { Log } from '../../../ports/log.js';
 import type {

@@ -20,11 +20,11 @@ const MAX_SCORED = 10_000;
 const MAX_FILTERED = 50_000;
 const MAX_QUERY_WORDS = 32;
 
-/** The usual parameters of BM25: how soon repetitions of a word stop counting, and how much a long text counts less. */
+/** The usual parameters of BM25: how soon repetitions of a word stop adding to the score, and how much a long text lowers it. */
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
 
-/** Selects lexemes that are in many rows, with their share of the rows, and the number of rows. */
+/** Selects those of the given lexemes that are in many rows, with the approximate number of these rows. */
 const SELECT_FREQUENCIES = statement(`
   SELECT e.lexeme, e.share * greatest(c.reltuples, 0) AS documents
   FROM pg_stats s

@@ -23,7 +23,7 @@ export interface WatchedServers {
   silent(server: string): Promise<void>;
   /** Called when a statement on a server has failed. */
   failed(error: unknown): Promise<unknown>;
-  /** Resolves when the server does not count as down, or no longer counts as down. */
+  /** Resolves as soon as the server does not count as down. */
   whenBack(server: string): Promise<void>;
 }
 
