@@ -320,8 +320,8 @@ export class BatchState {
     if (!run.isActive) throw new Error(`the run ${runKey} has already ended`);
     run.isActive = false;
     const key = scopedKey(run.instanceId, run.workflowRunId);
-    const remaining = this.activeIds.get(key)?.filter((reference) => reference.runKey !== runKey);
-    if (remaining) this.activeIds.set(key, remaining);
+    const remainingRuns = this.activeIds.get(key)?.filter((reference) => reference.runKey !== runKey);
+    if (remainingRuns) this.activeIds.set(key, remainingRuns);
     return run;
   }
 

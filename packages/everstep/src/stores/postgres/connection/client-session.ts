@@ -118,8 +118,8 @@ function joinWrites(writes: readonly JoinedWrite[]): Statement {
   const [onlyWrite] = writes;
   if (onlyWrite && writes.length === 1) return onlyWrite.write;
   const key = writes.map(({ write }) => write.name).join(' ');
-  const cached = joinedStatements.get(key);
-  if (cached) return cached;
+  const cachedStatement = joinedStatements.get(key);
+  if (cachedStatement) return cachedStatement;
   let parameterCount = 0;
   const texts = writes.map(({ write, values }) => {
     const offset = parameterCount;

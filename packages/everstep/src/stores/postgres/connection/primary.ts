@@ -144,8 +144,8 @@ export class Primary {
     const { immediateStates, allStates } = await this.connectedProbes.run();
     const url = this.primaryServerUrl;
     if (this.allAgree(immediateStates)) return url;
-    const commitAcknowledged = this.servers.find((server) => server.url === url)?.commitProbe.run() ?? false;
-    const checks = [commitAcknowledged, allStates.then((states) => this.allAgree(states))];
+    const isCommitAcknowledged = this.servers.find((server) => server.url === url)?.commitProbe.run() ?? false;
+    const checks = [isCommitAcknowledged, allStates.then((states) => this.allAgree(states))];
     const isConfirmed = await Promise.race([
       ...checks.map(resolveIfTrue),
       Promise.all(checks).then((outcomes) => outcomes.includes(true)),

@@ -191,13 +191,13 @@ async function chooseLeadingCondition(
   if (sql === null) return indices[0] ?? null;
   const [row] = await session.query(unprepared(sql), parameters.values);
   const counts: readonly unknown[] = Array.isArray(row?.counts) ? row.counts : [];
-  let best: { readonly index: number; readonly count: number } | null = null;
+  let leadingCondition: { readonly index: number; readonly count: number } | null = null;
   for (const [countIndex, index] of indices.entries()) {
     const count = Number(counts[countIndex]);
     const canLead = count < FEW_ROWS || !conditions[index]?.isUnordered;
-    if (canLead && (best === null || count < best.count)) best = { index, count };
+    if (canLead && (leadingCondition === null || count < leadingCondition.count)) leadingCondition = { index, count };
   }
-  return best?.index ?? null;
+  return leadingCondition?.index ?? null;
 }
 
 /**

@@ -22,17 +22,17 @@ interface CollectedText {
   readonly tags: Set<string>;
 }
 
-function collectText(value: unknown, root: FieldPath['of'], steps: Steps, collected: CollectedText): void {
+function collectText(value: unknown, root: FieldPath['of'], steps: Steps, collectedText: CollectedText): void {
   if (root === 'content' && (typeof value === 'string' || typeof value === 'number'))
-    for (const term of termsOf(String(value))) collected.words.set(term, (collected.words.get(term) ?? 0) + 1);
-  if (isTagged(value) && steps.every((step) => typeof step === 'string')) collected.tags.add(tagOf('is', root, steps, value));
+    for (const term of termsOf(String(value))) collectedText.words.set(term, (collectedText.words.get(term) ?? 0) + 1);
+  if (isTagged(value) && steps.every((step) => typeof step === 'string')) collectedText.tags.add(tagOf('is', root, steps, value));
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
-      if (isTagged(item)) collected.tags.add(tagOf('has', root, steps, item));
-      collectText(item, root, [...steps, index], collected);
+      if (isTagged(item)) collectedText.tags.add(tagOf('has', root, steps, item));
+      collectText(item, root, [...steps, index], collectedText);
     }
   } else if (typeof value === 'object' && value !== null) {
-    for (const [name, item] of Object.entries(value)) collectText(item, root, [...steps, name], collected);
+    for (const [name, item] of Object.entries(value)) collectText(item, root, [...steps, name], collectedText);
   }
 }
 
@@ -68,10 +68,10 @@ export interface DocumentText {
 }
 
 export function documentText(namespace: number, { content, metadata }: SearchDocument): DocumentText {
-  const collected: CollectedText = { words: new Map(), tags: new Set() };
-  collectText(JSON.parse(content), 'content', [], collected);
-  if (metadata !== null) collectText(JSON.parse(metadata), 'metadata', [], collected);
-  const { words, tags } = collected;
+  const collectedText: CollectedText = { words: new Map(), tags: new Set() };
+  collectText(JSON.parse(content), 'content', [], collectedText);
+  if (metadata !== null) collectText(JSON.parse(metadata), 'metadata', [], collectedText);
+  const { words, tags } = collectedText;
   const repeatedWords = [...words].filter(([, times]) => times > 1);
   const [readableContent, readableMetadata] = [readableJson(content), readableJson(metadata)];
   const isReadable = readableContent === content && readableMetadata === metadata;

@@ -180,12 +180,12 @@ export async function rankedSearch(
     : await readFrequencies(session, storedNamespace, terms, requiredTags ? tagsOf(requiredTags) : []);
   const words = terms.map((term): Word => ({ term, documents: documentCountOf(term) })).sort((a, b) => a.documents - b.documents);
   const runQuery = async (matchedWords: readonly Word[], operator: '|' | '&') => {
-    const { statement: scoring, values } = scoreStatement(
+    const { statement: scoringStatement, values } = scoreStatement(
       { storedNamespace, words, filter, requiredTags, limit, maxBytes },
       matchedWords,
       operator,
     );
-    return (await session.query(scoring, values)).map(foundDocumentOf);
+    return (await session.query(scoringStatement, values)).map(foundDocumentOf);
   };
   const isNarrow = isSmall || (requiredTags !== null && estimateDocuments(requiredTags, documentCountOf) <= MAX_SCORED);
   const rareWords = isNarrow ? words : rarestWords(words);
@@ -193,8 +193,8 @@ export async function rankedSearch(
   const matches = await runQuery(words, '&');
   if (matches.length >= limit || words.length === 1) return matches;
   const foundIds = new Set(matches.map(({ id }) => id));
-  const additional = await runQuery(words.slice(0, 1), '|');
-  return [...matches, ...additional.filter(({ id }) => !foundIds.has(id))].slice(0, limit);
+  const additionalMatches = await runQuery(words.slice(0, 1), '|');
+  return [...matches, ...additionalMatches.filter(({ id }) => !foundIds.has(id))].slice(0, limit);
 }
 
 /** Returns the database's estimate of the number of rows; negative if the table was never analyzed, null if there is no table. */

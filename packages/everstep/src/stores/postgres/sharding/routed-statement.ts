@@ -28,8 +28,8 @@ const routedStatements = new Map<string, RoutedStatement>();
 
 export function routedStatement(original: NamedStatement): RoutedStatement {
   if (original.name === '') return route(original);
-  const cached = routedStatements.get(original.name);
-  if (cached) return cached;
+  const cachedStatement = routedStatements.get(original.name);
+  if (cachedStatement) return cachedStatement;
   const newStatement = route(original);
   routedStatements.set(original.name, newStatement);
   return newStatement;

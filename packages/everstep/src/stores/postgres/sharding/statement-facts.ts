@@ -49,16 +49,16 @@ function analyze(statement: StatementText): StatementAnalysis {
 /** Replaces each distributed table by its rows of the reachable instances, from which the planner selects the shards. */
 function reachableTextOf(text: string): string | null {
   const parameterNumber = Math.max(0, ...[...text.matchAll(PARAMETER)].map(([, number]) => Number(number))) + 1;
-  const isReachable = `instance_id = ANY($${parameterNumber}::text[])`;
+  const condition = `instance_id = ANY($${parameterNumber}::text[])`;
   const limitToReachable = (part: string) =>
     part.replace(TABLE_REFERENCE, (match, keyword: string, table: string, alias: string | undefined) =>
       DISTRIBUTED.has(table.toLowerCase())
-        ? `${keyword} (SELECT * FROM ${table} WHERE ${isReachable}) AS ${alias ?? table}`
+        ? `${keyword} (SELECT * FROM ${table} WHERE ${condition}) AS ${alias ?? table}`
         : match,
     );
   if (isPlainRead({ text })) return limitToReachable(text);
   const [, change, where] = CHANGE.exec(text) ?? [];
-  return change === undefined || where === undefined ? null : `${change} WHERE ${isReachable} AND (${limitToReachable(where)})`;
+  return change === undefined || where === undefined ? null : `${change} WHERE ${condition} AND (${limitToReachable(where)})`;
 }
 
 /** Cached analyses of statements. */
