@@ -40,8 +40,8 @@ const LOCK_FOUND_GROUPS = statement(`
   JOIN dead_letter_group g ON g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint
   ORDER BY g.fingerprint FOR UPDATE OF g`);
 /**
- * Corrects wrong counts of entries, and returns the groups whose count was wrong. Transactions that change entries update the counts
- * either before the groups are locked or after the locks are released.
+ * Corrects wrong counts of entries, and returns the groups whose count was wrong. Transactions that change entries update the
+ * counts either before the groups are locked or after the locks are released.
  */
 const RECOUNT = statement(`
   UPDATE dead_letter_group g SET entries = c.entries FROM (
