@@ -1,13 +1,13 @@
 /**
- * The interface between nodes: processes that share a store. A process that shares its store with no other does not use it.
- * Claims and leases decide which node acts first. Versions of runs and guards of units ensure that nothing is decided twice,
- * even if a node has stale state.
+ * The interface between nodes, which are processes that share a store. A process that has its store to itself does not use this
+ * interface. Claims and leases decide which node acts first. Versions of runs and guards of units ensure that nothing is decided
+ * twice, even if a node has stale state.
  */
 import type { LiveHint } from './live-hints.js';
 import type { DueTask, TaskReference } from './stores/store.js';
 
 /**
- * A change to something that other nodes may have cached. It is only a hint: nodes also refresh their caches
+ * A change to something that other nodes may have cached. Notices of changes are only hints: nodes also refresh their caches
  * periodically.
  */
 export type SharedChange =
@@ -53,7 +53,7 @@ export interface LoanReport {
 export interface ClusterEvents {
   /** Called when tasks were handed to this node or became unclaimed. The node must scan for them. */
   work(): void;
-  /** Called when the lease has expired. The node must start nothing, and abort deliveries in flight. */
+  /** Called when the lease has expired. The node must not start work, and must abort deliveries in flight. */
   suspended(): void;
   /**
    * Called when the lease is valid again. If `isNewNode` is true, this node has a new id, because other nodes have taken over
@@ -61,8 +61,8 @@ export interface ClusterEvents {
    */
   resumed(lease: { readonly isNewNode: boolean }): void;
   /**
-   * Called when something has changed. Resolves when this node applies the change to everything that it starts from then on.
-   * Never rejects.
+   * Called when shared data has changed. Resolves when this node applies the change to all work that it starts afterward. Never
+   * rejects.
    */
   changed(change: SharedChange): void | Promise<void>;
 }
@@ -79,11 +79,11 @@ export interface ClaimQuery {
 export interface QueuedQuery {
   /** Latest due time, Unix ms; messages that are due later are skipped. */
   readonly before: number;
-  /** Due time, Unix ms; messages that are due then or earlier are skipped. If it is null, none are skipped. */
+  /** Due time, Unix ms; messages that are due then or earlier are skipped. Null skips no messages. */
   readonly after: number | null;
-  /** Whether messages that this node has already claimed are returned too. `instanceId` is then ignored. */
+  /** Whether messages that this node has already claimed are also returned. If so, `instanceId` is ignored. */
   readonly includesClaimed: boolean;
-  /** Instance of the messages. If it is absent, messages of all instances are claimed. */
+  /** Instance of the messages; all instances if absent. */
   readonly instanceId?: string;
   /** Number of messages per page; more if several are due in the millisecond of the last one. */
   readonly limit: number;
@@ -117,7 +117,7 @@ export interface NodeStatus {
   readonly self: boolean;
   /** Number of claimed deliveries that have not ended. */
   readonly runsClaimed: number;
-  /** Number of instances whose gates it holds. */
+  /** Number of instances whose gates the node holds. */
   readonly gates: number;
 }
 
@@ -137,8 +137,8 @@ export interface Cluster {
    */
   claimDue(query: ClaimQuery): Promise<readonly DueTask[]>;
   /**
-   * Claims due queued messages of instances whose gates this node holds. It also takes over gates that no node holds.
-   * Returns the messages in the order of their queues, and never skips one that was written before a returned one.
+   * Claims due queued messages of instances whose gates this node holds. Also takes over gates that no node holds. Returns the
+   * messages in the order of their queues, and never skips a message that was written before a returned message.
    */
   claimQueued(query: QueuedQuery): Promise<readonly DueTask[]>;
   /**
@@ -150,7 +150,7 @@ export interface Cluster {
   openLoans(loans: readonly Loan[]): Promise<readonly Loan[]>;
   /** Makes a node scan for due tasks. Never rejects; the notification can be lost. */
   wake(nodeId: string): void;
-  /** Returns the node that holds the gates of the instance. If no node does, this node takes them. */
+  /** Returns the node that holds the gates of the instance. If no node holds them, this node takes them over. */
   gateHolderOf(instanceId: string): Promise<string>;
   /** Reports the state of gates that this node holds. */
   publishGateStatus(instanceId: string, status: GateStatus): Promise<void>;
@@ -161,19 +161,17 @@ export interface Cluster {
   /** Notifies other nodes of a change. Never rejects; the notification can be lost. */
   notify(change: SharedChange): void;
   /**
-   * Notifies other nodes of a change. Resolves when every node with a lease applies it, or after one second without a
+   * Notifies other nodes of a change. Resolves when every node with a lease applies the change, or after one second without a
    * response from a node.
    */
   confirm(change: SharedChange): Promise<void>;
   /**
-   * Does the work unless another node is doing work with the same name. In that case it resolves with false without
-   * doing anything.
+   * Runs `work` unless another node is running work with the same name. In that case, resolves with false without running `work`.
    */
   tryExclusively(name: string, work: () => Promise<void>): Promise<boolean>;
   /**
-   * Prepares to leave: from now on this node claims nothing, and tasks that it writes are unclaimed. All its claims
-   * except those of `workInProgress` are released, and the other nodes are notified. Call it repeatedly until no work is in
-   * progress.
+   * Prepares to leave: from now on this node claims no tasks, and tasks that it writes are unclaimed. All its claims except those
+   * of `workInProgress` are released, and the other nodes are notified. Must be called repeatedly until no work is in progress.
    */
   release(workInProgress: WorkInProgress): Promise<void>;
   /** Releases all claims immediately. */

@@ -5,8 +5,8 @@ export type LiveTopic = (typeof LIVE_TOPICS)[number];
 /** A hint about what changed in an instance. It contains no data. */
 export interface LiveHint {
   readonly topics: readonly LiveTopic[];
-  /** Run ids as users know them. The list can be incomplete if there are many. */
+  /** Ids of the changed runs, as users see them. The list can be incomplete if many runs have changed. */
   readonly runIds: readonly string[];
-  /** Set if runs that are not in `runIds` may have changed too. */
+  /** Set if runs that are not in `runIds` may also have changed. */
   readonly moreRuns?: true;
 }

@@ -2,6 +2,6 @@
 export interface LoopTime {
   /** Returns the total time that the event loop was busy, in ms. */
   busyMs(): number;
-  /** Waits for this time. With 0, waits until other work has had a turn of the event loop. */
+  /** Waits for `ms`. If `ms` is 0, waits until other work has had a turn of the event loop. */
   wait(ms: number): Promise<void>;
 }

@@ -1,13 +1,13 @@
 /**
- * Sends plain HTTP messages: the request of a `call` step, or a failure callback. Unlike a step call, the response
- * has no protocol: any status is a valid response.
+ * Sends HTTP messages that follow no step protocol, such as the request of a `call` step or a failure callback. A response with
+ * any status is valid.
  */
 import type { SignedKind } from '@everstep/sdk/protocol';
 import type { SentRequest } from '../engine/runs/exchanges.js';
 import type { DeliveryFailure, DialectName } from '../engine/runs/run.js';
 import type { AttemptTrace } from './traces.js';
 
-/** Signature of a message. */
+/** How a message is signed. */
 export interface SignedMessage {
   readonly kind: SignedKind;
   /**
@@ -43,12 +43,12 @@ export interface Message {
   /** Headers of the server: names without the prefix, which depends on the dialect. They override `headers`. */
   readonly serviceHeaders?: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
-  /** Trace context of this attempt. A trace context in `headers` is sent instead. */
+  /** Trace context of this attempt. If `headers` contains a trace context, that one is sent instead. */
   readonly trace?: AttemptTrace | undefined;
   readonly timeoutMs: number;
   /** Maximum size of the response body. A longer response is a failure, unless `anyBody` is set. */
   readonly maxResponseBytes: number;
-  /** Set if only the status matters. A longer body is truncated, and a body that cannot be decoded is kept as received. */
+  /** Set if only the status matters. A longer body is truncated, and a body that cannot be decoded is returned as received. */
   readonly anyBody?: true;
   /** Signature of the message; null if it is not signed, except as a webhook. */
   readonly signed: SignedMessage | null;
@@ -64,8 +64,8 @@ export interface Message {
    */
   readonly headerMode: 'exact' | 'forwarded';
   /**
-   * Settles when the response is recorded or dropped. Until then its bytes count as in memory. If it is absent,
-   * they count only until the message ends.
+   * Settles when the response is recorded or dropped. The bytes of the response count as in memory until then; if this is absent,
+   * until the message ends.
    */
   readonly outcomeRecorded?: Promise<void>;
 }
@@ -75,7 +75,7 @@ export type MessageOutcome =
   | {
       readonly kind: 'answered';
       readonly status: number;
-      /** Headers with lower-case names. */
+      /** Headers with lowercase names. */
       readonly headers: Readonly<Record<string, readonly string[]>>;
       readonly body: Uint8Array;
       /** The request that was sent. */

@@ -7,7 +7,7 @@ export interface ClusterMember {
   readonly nodeId: string;
   /** URL at which workers reach this node; null if it has none. */
   readonly url: string | null;
-  /** Version of the pools of the node, which changes with them. */
+  /** Version of the node's pools. It changes whenever the pools change. */
   readonly workersVersion: number;
 }
 
@@ -46,6 +46,6 @@ export interface NodeWorkers {
   connectionsElsewhere(instanceId: string): Promise<readonly WorkerStatus[]>;
   /** Publishes the pools of this node. Has no effect if the node has lost its lease. */
   publishPools(changes: PoolChanges): Promise<void>;
-  /** Notifies the other nodes. Never rejects; the notification can be lost. */
+  /** Notifies the other nodes of a change. Never rejects; the notification can be lost. */
   notify(change: SharedChange): void;
 }

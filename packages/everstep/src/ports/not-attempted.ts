@@ -1,6 +1,6 @@
 /**
- * Thrown if nothing was sent for a reason inside this process. It says nothing about the endpoint, and the delivery
- * is repeated later.
+ * Thrown if the request was not sent for a reason inside this process. The error implies nothing about the endpoint, and the
+ * delivery is repeated later.
  */
 export class NotAttemptedError extends Error {
   override readonly name = 'NotAttemptedError';

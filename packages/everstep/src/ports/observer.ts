@@ -16,34 +16,34 @@ export interface ObservedDelivery {
   readonly durationMs: number;
   /** HTTP status of the response, or the cause of a failure without one. */
   readonly outcome: number | string;
-  /** HTTP method. It has no effect for a request to a worker. */
+  /** HTTP method; not used for a request to a worker. */
   readonly method: string;
   /** Span of the attempt; absent if none is exported. */
   readonly span?: AttemptSpan;
-  /** Whether the attempt was for the step of its message. If not, the code of the run was between steps. */
+  /** Whether the attempt belongs to the step of its message. If not, the code of the run was between steps. */
   readonly isOfStep: boolean;
 }
 
 /** Result of spans: `dropped` spans did not fit in the queue, `failed` spans were not accepted by the receiver. */
 export type SpanResult = 'exported' | 'failed' | 'dropped';
 
-/** Numbers of deliveries that wait and that are in flight. */
+/** Number of waiting deliveries, and number of deliveries in flight. */
 export interface KeyCounts {
   readonly waiting: number;
   readonly inFlight: number;
 }
 
-/** A flow control key or a queue with its deliveries on this node. */
+/** A flow control key or a queue, with the numbers of its deliveries on this node. */
 export interface GateCounts extends KeyCounts {
   readonly kind: 'key' | 'queue';
   readonly name: string;
-  /** Time when the delivery that waits longest was offered, Unix ms; null if none waits. */
+  /** Time when the delivery that has waited longest was offered to the gate, Unix ms; null if none is waiting. */
   readonly oldestSince: number | null;
 }
 
 export interface Observer {
   /**
-   * Called when units became durable. `runOf` returns a run that is in memory. A run that has just ended is still there, with
+   * Called when units became durable. `runOf` returns a run if it is in memory. A run that has just ended is still in memory, with
    * its open tasks.
    */
   committed(units: readonly CommitUnit[], runOf: (runKey: string) => Run | null): void;
@@ -63,7 +63,7 @@ export interface Observer {
   deliverySent(waitedMs: number): void;
   /** Called when a delivery has ended. */
   delivered(delivery: ObservedDelivery): void;
-  /** Called when a tick of a schedule has started runs, with the delay since its time, or was skipped. */
+  /** Called when a tick of a schedule has started runs or was skipped, with the delay since the time of the tick. */
   scheduleTicked(result: 'started' | 'skipped', delayMs: number): void;
   /** Called when spans were exported or lost. */
   spansExported(result: SpanResult, count: number): void;

@@ -20,9 +20,9 @@ export interface StepCall {
   readonly open: readonly StepTask[];
   /** Payload of the run; present exactly when `request.input` is. */
   readonly payload?: RunPayload;
-  /** Whether the endpoint has introduced itself. If not, it must still do so. */
+  /** Whether the endpoint has introduced itself. If not, the request asks it to do so. */
   readonly introduced: boolean;
-  /** Headers of the user to forward, with lower-case names. */
+  /** Headers of the user to forward, with lowercase names. */
   readonly forwardHeaders: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   /** Maximum size of the reply. A longer one is cut off and fails the attempt. If absent, the limit of the server applies. */
@@ -32,8 +32,8 @@ export interface StepCall {
   /** Whether the run redacts data, so that error messages must not quote the response. */
   readonly hidesData: boolean;
   /**
-   * Settles when the response is recorded or dropped. Until then its bytes count as in memory. If it is absent,
-   * they count only until the call ends.
+   * Settles when the response is recorded or dropped. The bytes of the response count as in memory until then; if this is absent,
+   * until the call ends.
    */
   readonly outcomeRecorded?: Promise<void>;
 }
@@ -67,7 +67,7 @@ export interface ReplayCheck {
   readonly dialect: DialectName;
   readonly workflowUrl: string;
   readonly request: CheckRequest;
-  /** Headers of the user to forward, with lower-case names. */
+  /** Headers of the user to forward, with lowercase names. */
   readonly forwardHeaders: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   /** Whether the run redacts data, so that messages must not quote an invalid response. */
@@ -84,7 +84,7 @@ export type ReplayVerdict =
 
 /** Calls workflow endpoints. */
 export interface StepCaller {
-  /** Checks a run. Never rejects: any failure results in `cannot-tell`. It is absent if the transport does not support checks. */
+  /** Checks a run. Never rejects: any failure results in `cannot-tell`. Absent if the transport does not support checks. */
   check?(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict>;
   /**
    * Calls an endpoint. Failures in transit are return values; rejects only with NotAttemptedError. `signal` aborts

@@ -15,7 +15,7 @@ export interface AttemptSpan extends SpanReference {
   readonly retried: number;
 }
 
-/** Trace context that one attempt sends, and the span for it. */
+/** Trace context that one attempt sends, and the span of the attempt. */
 export interface AttemptTrace {
   readonly context: TraceContext;
   /** Span of the attempt; absent if none is exported. */
@@ -27,7 +27,7 @@ export interface Traces {
   traceOfAttempt(run: Run, task: AttemptedTask): AttemptTrace | undefined;
   /** Returns the trace of a run that a step of this run creates; `messageId` is the message id of the step. */
   contextOfInvokedRun(run: Run, messageId: string): RunTrace | undefined;
-  /** Returns the trace of a notification that a step of this run makes; undefined if no span links to it. */
+  /** Returns the trace context of a notification that a step of this run sends; undefined if no span links to it. */
   contextOfNotification(run: Run, messageId: string): TraceContext | undefined;
 }
 

@@ -9,9 +9,9 @@ export type MoveOutcome =
   | { readonly kind: 'moved'; readonly now: number; readonly fired: number }
   /** The target is in the past; nothing happened. */
   | { readonly kind: 'in-the-past'; readonly now: number }
-  /** This number of instants was processed, and there are more before the target. The clock is at the last of them. */
+  /** The limit of `instants` was reached before the target. The clock is at the last processed instant. */
   | { readonly kind: 'too-many-instants'; readonly now: number; readonly fired: number; readonly instants: number }
-  /** The server was still working on an instant after this time. The clock is at that instant. */
+  /** The server was still working on an instant after `waitedMs`. The clock is at that instant. */
   | { readonly kind: 'not-quiet'; readonly now: number; readonly fired: number; readonly waitedMs: number }
   /** The caller disconnected. The clock stays at its last time. */
   | { readonly kind: 'given-up'; readonly now: number; readonly fired: number };
@@ -21,9 +21,8 @@ export interface VirtualTime {
   /** Returns the time of the clock, Unix ms. */
   now(): number;
   /**
-   * Advances the clock. Due work happens in order: at each instant the server works until it is quiet, before the
-   * clock advances to the next. Concurrent moves run one after the other. A move by 0 ms only waits until the server
-   * is quiet.
+   * Advances the clock. Due work happens in order: at each instant, the server works until it is quiet before the clock advances to
+   * the next instant. Concurrent moves run one after the other. A move by 0 ms only waits until the server is quiet.
    */
   move(target: MoveTarget, signal?: AbortSignal): Promise<MoveOutcome>;
 }

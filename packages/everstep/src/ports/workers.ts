@@ -1,15 +1,16 @@
 /**
- * The workers that are connected to this process, as far as the runtime has to know them: whether a delivery to a worker URL
- * can be sent, and how many at the same time. A pool contains the connections of one app of one instance.
+ * The runtime's view of the workers that are connected to this process: whether a delivery to a worker URL can be sent, and how
+ * many can be in flight at the same time. A pool contains the connections of one app of one instance.
  */
 import { WORKER_SCHEME } from '@everstep/sdk/protocol';
 
 export interface WorkerPresence {
   /**
-   * Returns the time (Unix ms) since which no worker serves the workflow; null if one does, or if the URL is not a worker URL.
+   * Returns the time (Unix ms) since which no worker has served the workflow; null if a worker serves it, or if the URL is not a
+   * worker URL.
    */
   missingSince(instanceId: string, url: string): number | null;
-  /** Returns how many requests the connections of a pool handle at the same time; 0 if there is none. */
+  /** Returns how many requests the connections of a pool handle at the same time; 0 if the pool has no connection. */
   capacityOf(pool: string): number;
   /** Registers a listener that is called when the connections of a pool have changed. */
   onChange(listener: (change: WorkerChange) => void): void;
@@ -21,7 +22,7 @@ export interface WorkerPresence {
 export interface WorkerNodes {
   /** Whether a worker that is connected to this node serves the workflow. */
   isServedHere(instanceId: string, url: string): boolean;
-  /** Returns another node whose workers serve the workflow, the same one for a run as long as possible; null if there is none. */
+  /** Returns another node whose workers serve the workflow, if possible always the same one for a run; null if there is none. */
   nodeFor(instanceId: string, url: string, runKey: string): string | null;
 }
 
@@ -60,7 +61,7 @@ export interface WorkerDirectory extends Pick<WorkerPresence, 'missingSince'> {
 
 export const isWorkerUrl = (url: string): boolean => url.startsWith(WORKER_SCHEME);
 
-/** Returns the name of a pool. */
+/** Returns the name of the pool of an app. Names are unique across instances. */
 export const poolName = (instanceId: string, app: string): string => `${instanceId} ${WORKER_SCHEME}${app}`;
 
 /** Returns the name of the pool that serves a valid worker URL. */

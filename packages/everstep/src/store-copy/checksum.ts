@@ -1,4 +1,4 @@
-/** Computes a checksum of rows that does not depend on their order. The rows read and the rows written must have the same one. */
+/** Computes a checksum of rows that does not depend on their order, to compare the written rows with those in the database. */
 import { createHash } from 'node:crypto';
 import type { Columns } from '../stores/postgres/connection/first-load.js';
 
@@ -14,7 +14,7 @@ export interface RowsChecksum {
 export class ChecksumBuilder {
   private readonly columnNames: readonly string[];
   private rows = 0;
-  private sum = 0n;
+  private hashSum = 0n;
 
   constructor(columns: Columns) {
     this.columnNames = Object.keys(columns);
@@ -32,10 +32,10 @@ export class ChecksumBuilder {
       else throw new TypeError(`column ${name} has the unsupported type ${typeof value}`);
     }
     this.rows++;
-    this.sum = BigInt.asUintN(SUM_BITS, this.sum + BigInt(`0x${hash.digest('hex').slice(0, SUM_BITS / 4)}`));
+    this.hashSum = BigInt.asUintN(SUM_BITS, this.hashSum + BigInt(`0x${hash.digest('hex').slice(0, SUM_BITS / 4)}`));
   }
 
   result(): RowsChecksum {
-    return { rows: this.rows, checksum: this.sum.toString(16).padStart(SUM_BITS / 4, '0') };
+    return { rows: this.rows, checksum: this.hashSum.toString(16).padStart(SUM_BITS / 4, '0') };
   }
 }

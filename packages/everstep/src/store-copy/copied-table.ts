@@ -17,7 +17,7 @@ export interface CopiedTable {
   readonly completeTable: string | null;
   /** SQL that selects additional rows, which are not in `completeTable`. */
   readonly extraSelect?: string;
-  /** Converts a row to target rows. If it is absent, each row becomes one target row, with values taken by name. */
+  /** Converts a row to target rows. If it is absent, each row becomes one target row with columns of the same names. */
   targetRowsOf?(row: SourceRow): readonly Readonly<Record<string, unknown>>[];
 }
 
@@ -53,7 +53,7 @@ export const instanceTable = (table: string, columns: Columns): CopiedTable => (
   select: `SELECT t.instance_id, ${columnList(columns, 'x')} FROM ${table} x JOIN tenant t ON t.seq = x.tenant`,
   completeTable: table,
 });
-/** Describes a table that refers to its run by number in the embedded store. `place` is SQL for the column of this name. */
+/** Describes a table that refers to its run by number in the embedded store. `place` is SQL for the column `place`, if any. */
 export const runTable = (table: string, columns: Columns, place: string | null = null): CopiedTable => {
   const ownColumns = columnList(columns, 'x', ...Object.keys(RUN_KEY));
   const placeColumn = place === null ? '' : `, ${place} AS place`;

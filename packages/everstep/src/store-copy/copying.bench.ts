@@ -26,7 +26,7 @@ import { openSqliteStore } from '../stores/sqlite/index.js';
 import { copyStore } from './copying.js';
 
 const UNITS_AT_ONCE = 500;
-const BODY = {
+const PAYLOAD = {
   body: new TextEncoder().encode(JSON.stringify({ order: 7, note: 'x'.repeat(500) })),
   contentType: 'application/json',
   forwardHeaders: {},
@@ -36,23 +36,27 @@ const [runCount = 100_000, stepCount = 5] = process.argv.slice(2).map(Number);
 /** Returns the unit of a run. Of 100 runs, 90 have succeeded, 5 have failed and 5 are active. */
 function unitOf(runNumber: number): CommitUnit {
   const run = sampleRun(runNumber, { settings: { labels: [`customer-${runNumber % 50}`] } });
-  const recorded = Array.from({ length: stepCount }, (_, index) => ({
+  const stepWrites = Array.from({ length: stepCount }, (_, index) => ({
     kind: 'record-step' as const,
     runKey: run.key,
     step: sampleStep(index, { out: JSON.stringify({ index, value: 'y'.repeat(200) }) }),
   }));
   const state = runNumber % 100;
-  if (state < 5) return unit([creation(run, BODY), ...recorded, ...failure(run)]);
+  if (state < 5) return unit([creation(run, PAYLOAD), ...stepWrites, ...failure(run)]);
   if (state < 10)
-    return unit([creation(run, BODY), ...recorded, ...putTasks(run.key, [advanceTask(T0), sleepTask(1, T0 + 9, T0 + 9)])]);
+    return unit([creation(run, PAYLOAD), ...stepWrites, ...putTasks(run.key, [advanceTask(T0), sleepTask(1, T0 + 9, T0 + 9)])]);
   const outcome = { status: 'succeeded', result: '"done"' } as const;
-  return unit([creation(run, BODY), ...recorded, { kind: 'end-run', runKey: run.key, outcome, completedAt: T0 + runNumber }]);
+  return unit([
+    creation(run, PAYLOAD),
+    ...stepWrites,
+    { kind: 'end-run', runKey: run.key, outcome, completedAt: T0 + runNumber },
+  ]);
 }
 
 const directory = await mkdtemp(join(tmpdir(), 'everstep-copy-bench-'));
 const server = await openTestServer();
 if (server.kind === 'missing') throw new Error(`no PostgreSQL: ${server.why}`);
-const name = `copy_bench_${process.pid}`;
+const schemaName = `copy_bench_${process.pid}`;
 const pool = new pg.Pool({ connectionString: server.url, max: 1 });
 try {
   const file = join(directory, 'everstep.db');
@@ -62,9 +66,9 @@ try {
       Array.from({ length: Math.min(UNITS_AT_ONCE, runCount - runNumber) }, (_, offset) => unitOf(runNumber + offset)),
     );
   await store.close();
-  await pool.query(`CREATE SCHEMA ${name}`);
+  await pool.query(`CREATE SCHEMA ${schemaName}`);
   const schemaUrl = new URL(server.url);
-  schemaUrl.searchParams.set('options', `-c search_path=${name}`);
+  schemaUrl.searchParams.set('options', `-c search_path=${schemaName}`);
   const bytes = (await stat(file)).size;
   console.log(`${runCount} runs of ${stepCount} steps, ${Math.round(bytes / 2 ** 20)} MiB; ${server.what}`);
   const startedAt = performance.now();
@@ -80,7 +84,7 @@ try {
     `${seconds.toFixed(1)} s for ${rows} rows: ${Math.round(rows / seconds)} rows/s, at most ${Math.round(maxRssBytes / 2 ** 20)} MiB of memory`,
   );
 } finally {
-  await pool.query(`DROP SCHEMA IF EXISTS ${name} CASCADE`);
+  await pool.query(`DROP SCHEMA IF EXISTS ${schemaName} CASCADE`);
   await pool.end();
   await server.stop();
   await rm(directory, { recursive: true, force: true });

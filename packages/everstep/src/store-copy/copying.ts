@@ -1,6 +1,6 @@
 /**
- * Copies an embedded store into an empty PostgreSQL schema in one transaction. It commits only after all written rows
- * were read again and match the source. If the copy fails or is interrupted, the schema stays empty.
+ * Copies an embedded store into an empty PostgreSQL schema in one transaction. The transaction is committed only after all written
+ * rows have been read back and match the source. If the copy fails or is interrupted, the schema stays empty.
  */
 import type { Columns, FirstLoad } from '../stores/postgres/connection/first-load.js';
 import { beginFirstLoad } from '../stores/postgres/connection/first-load.js';
@@ -11,11 +11,11 @@ import { CopyError } from './copy-error.js';
 import { type CopySource, openCopySource } from './source.js';
 import { COPIED_TABLES } from './tables.js';
 
-/** Limits of one statement: the number of its rows, and the total length of their texts and bytes. */
-const ROWS_AT_ONCE = 1000;
-const SIZE_AT_ONCE = 4 * 1024 * 1024;
-const DOCUMENTS_AT_ONCE = 200;
-const DOCUMENT = { id: 'text', content: 'text', metadata: 'text' } as const satisfies Columns;
+/** Limits of one statement: the number of its rows or documents, and the total length of their texts and bytes. */
+const MAX_BATCH_ROWS = 1000;
+const MAX_BATCH_DOCUMENTS = 200;
+const MAX_BATCH_SIZE = 4 * 1024 * 1024;
+const DOCUMENT_COLUMNS = { id: 'text', content: 'text', metadata: 'text' } as const satisfies Columns;
 
 /** Matches the only character that PostgreSQL does not support in texts. */
 const NUL = /\0/g;
@@ -45,7 +45,7 @@ export interface CopiedRows extends RowsChecksum {
 
 export interface CopyReport {
   readonly source: CopySource['kind'];
-  /** Copied tables, with the same count and checksum on both sides. */
+  /** Copied tables with their row counts and checksums, which are the same in both stores. */
   readonly tables: readonly CopiedRows[];
   /** Number of texts with a NUL character, which PostgreSQL does not support. It is replaced by U+FFFD. */
   readonly changedTexts: number;
@@ -85,32 +85,32 @@ async function writeTable(
   { table, columns, select, completeTable, extraSelect, targetRowsOf }: CopiedTable,
 ): Promise<RowsChecksum> {
   const { source, load, options } = context;
-  const expected = completeTable === null ? null : source.store.count(completeTable);
+  const expectedCount = completeTable === null ? null : source.store.count(completeTable);
   const checksum = new ChecksumBuilder(columns);
-  let [rows, size, readCount, writtenCount]: [TargetRow[], number, number, number] = [[], 0, 0, 0];
+  let [batch, batchSize, readCount, writtenCount]: [TargetRow[], number, number, number] = [[], 0, 0, 0];
   const writeBatch = async () => {
     options.signal?.throwIfAborted();
-    await load.insert(table, columns, rows);
-    writtenCount += rows.length;
-    options.onProgress({ phase: 'writing', item: table, count: writtenCount, total: expected });
-    [rows, size] = [[], 0];
+    await load.insert(table, columns, batch);
+    writtenCount += batch.length;
+    options.onProgress({ phase: 'writing', item: table, count: writtenCount, total: expectedCount });
+    [batch, batchSize] = [[], 0];
   };
-  const add = (row: SourceRow) => {
-    const target = toTargetRow(columns, row, context);
-    checksum.add(target);
-    rows.push(target);
-    size += sizeOf(target);
+  const addRow = (row: SourceRow) => {
+    const targetRow = toTargetRow(columns, row, context);
+    checksum.add(targetRow);
+    batch.push(targetRow);
+    batchSize += sizeOf(targetRow);
   };
   for (const row of source.store.rows(select)) {
     readCount++;
-    for (const values of targetRowsOf ? targetRowsOf(row) : [row]) add(values);
-    if (rows.length >= ROWS_AT_ONCE || size >= SIZE_AT_ONCE) await writeBatch();
+    for (const convertedRow of targetRowsOf ? targetRowsOf(row) : [row]) addRow(convertedRow);
+    if (batch.length >= MAX_BATCH_ROWS || batchSize >= MAX_BATCH_SIZE) await writeBatch();
   }
-  for (const row of extraSelect === undefined ? [] : source.store.rows(extraSelect)) add(row);
+  for (const row of extraSelect === undefined ? [] : source.store.rows(extraSelect)) addRow(row);
   await writeBatch();
-  if (expected !== null && readCount !== expected)
+  if (expectedCount !== null && readCount !== expectedCount)
     throw new CopyError(
-      `The store has ${expected} rows in ${completeTable}, but only ${readCount} with a parent row: it is damaged. Nothing was copied.`,
+      `The store has ${expectedCount} rows in ${completeTable}, but only ${readCount} with a parent row: it is damaged. Nothing was copied.`,
     );
   return checksum.result();
 }
@@ -121,7 +121,7 @@ async function assertRowsMatch(
   item: string,
   columns: Columns,
   batches: AsyncIterable<readonly Readonly<Record<string, unknown>>[]>,
-  writtenSum: RowsChecksum,
+  writtenChecksum: RowsChecksum,
 ): Promise<void> {
   const checksum = new ChecksumBuilder(columns);
   let readCount = 0;
@@ -129,20 +129,20 @@ async function assertRowsMatch(
     options.signal?.throwIfAborted();
     for (const row of rows) checksum.add(row);
     readCount += rows.length;
-    options.onProgress({ phase: 'reading', item, count: readCount, total: writtenSum.rows });
+    options.onProgress({ phase: 'reading', item, count: readCount, total: writtenChecksum.rows });
   }
   const readBack = checksum.result();
-  if (readBack.rows !== writtenSum.rows || readBack.checksum !== writtenSum.checksum)
+  if (readBack.rows !== writtenChecksum.rows || readBack.checksum !== writtenChecksum.checksum)
     throw new CopyError(
-      `The database has ${readBack.rows} rows of ${item} with the checksum ${readBack.checksum}, but ${writtenSum.rows} with the checksum ` +
-        `${writtenSum.checksum}. Nothing was copied.`,
+      `The database has ${readBack.rows} rows of ${item} with the checksum ${readBack.checksum}, but ${writtenChecksum.rows} with the checksum ` +
+        `${writtenChecksum.checksum}. Nothing was copied.`,
     );
 }
 
 const indexIdsOf = (store: WholeFile): readonly string[] =>
   [...store.rows('SELECT index_id FROM search_index WHERE deleted = 0 ORDER BY seq')].map((row) => String(row.index_id));
 
-/** Writes and verifies all documents of all indexes. Resolves with their number. */
+/** Writes and verifies the documents of all indexes. Resolves with the number of documents. */
 async function copyDocuments(context: CopyContext): Promise<number> {
   const { source, load, options } = context;
   let documentCount = 0;
@@ -152,31 +152,31 @@ async function copyDocuments(context: CopyContext): Promise<number> {
     try {
       for (const { name, documents, count } of index.namespaces) {
         const item = `search index ${indexId}, namespace ${JSON.stringify(name)}`;
-        const target = await load.namespace(indexId, name);
-        const checksum = new ChecksumBuilder(DOCUMENT);
+        const targetNamespace = await load.namespace(indexId, name);
+        const checksum = new ChecksumBuilder(DOCUMENT_COLUMNS);
         let batch: { readonly id: string; readonly content: string; readonly metadata: string | null }[] = [];
-        let [size, writtenCount] = [0, 0];
+        let [batchSize, writtenCount] = [0, 0];
         const writeBatch = async () => {
           options.signal?.throwIfAborted();
-          if (batch.length > 0) await target.add(batch);
+          if (batch.length > 0) await targetNamespace.add(batch);
           writtenCount += batch.length;
           options.onProgress({ phase: 'writing', item, count: writtenCount, total: count });
-          [batch, size] = [[], 0];
+          [batch, batchSize] = [[], 0];
         };
         for (const row of index.rows(documents)) {
-          const document = toTargetRow(DOCUMENT, row, context);
+          const document = toTargetRow(DOCUMENT_COLUMNS, row, context);
           checksum.add(document);
           const { id, content, metadata } = document;
           batch.push({ id: String(id), content: String(content), metadata: metadata === null ? null : String(metadata) });
-          size += sizeOf(document);
-          if (batch.length >= DOCUMENTS_AT_ONCE || size >= SIZE_AT_ONCE) await writeBatch();
+          batchSize += sizeOf(document);
+          if (batch.length >= MAX_BATCH_DOCUMENTS || batchSize >= MAX_BATCH_SIZE) await writeBatch();
         }
         await writeBatch();
         if (writtenCount !== count)
           throw new CopyError(
             `The ${item} contains ${writtenCount} documents, but the source store records ${count}. Nothing was copied.`,
           );
-        await assertRowsMatch(context, item, DOCUMENT, target.read(), checksum.result());
+        await assertRowsMatch(context, item, DOCUMENT_COLUMNS, targetNamespace.read(), checksum.result());
         documentCount += writtenCount;
       }
     } finally {
@@ -190,12 +190,12 @@ async function copyAll(context: CopyContext): Promise<CopyReport> {
   const { source, load } = context;
   const tables: CopiedRows[] = [];
   for (const table of COPIED_TABLES) {
-    const writtenSum = await writeTable(context, table);
-    await assertRowsMatch(context, table.table, table.columns, load.read(table.table, table.columns), writtenSum);
-    tables.push({ what: table.table, ...writtenSum });
+    const writtenChecksum = await writeTable(context, table);
+    await assertRowsMatch(context, table.table, table.columns, load.read(table.table, table.columns), writtenChecksum);
+    tables.push({ what: table.table, ...writtenChecksum });
   }
-  const documents = await copyDocuments(context);
-  tables.push({ what: 'documents', rows: documents, checksum: '' });
+  const documentCount = await copyDocuments(context);
+  tables.push({ what: 'documents', rows: documentCount, checksum: '' });
   return { source: source.kind, tables, changedTexts: context.changedTexts };
 }
 

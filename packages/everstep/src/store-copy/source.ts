@@ -1,4 +1,4 @@
-/** Opens the embedded store to copy: that of a stopped server, or a backup. */
+/** Opens the embedded store to copy: the store of a stopped server, or a backup. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { verifyBackup } from '../backup/checking.js';

@@ -1,6 +1,7 @@
 /**
- * Maps the rows of the embedded store to PostgreSQL; only this file knows both schemas. Ids, JSON and bytes are copied unchanged.
- * Row numbers become the positions that determine the order. Positions that the database assigns later are always larger.
+ * Maps the rows of the embedded store to PostgreSQL. Only this folder depends on both schemas. Ids, JSON and bytes are copied
+ * unchanged. Row numbers become the positions that determine the order. Positions that the database assigns later are always
+ * larger.
  */
 import type { Columns } from '../stores/postgres/connection/first-load.js';
 import { COPIED_RUN_COLUMNS, DEAD_LETTER } from '../stores/postgres/dead-letters/dead-letter-writes.js';
@@ -21,11 +22,12 @@ import {
 } from './copied-table.js';
 import { REPAIR_TABLES } from './repair-tables.js';
 
-interface KnownSettings {
+/** Settings of a run that PostgreSQL also stores in separate columns or tables, so that listings can filter by them. */
+interface FilterableSettings {
   readonly labels?: readonly string[];
   readonly message?: { readonly urlGroup?: string; readonly scheduleId?: string };
 }
-const parseSettings = ({ settings }: SourceRow) => JSON.parse(String(settings)) as KnownSettings;
+const parseSettings = ({ settings }: SourceRow) => JSON.parse(String(settings)) as FilterableSettings;
 const toLabelRows = (row: SourceRow): readonly SourceRow[] =>
   [...new Set(parseSettings(row).labels ?? [])].map((label) => ({ ...row, label }));
 const toMessageRows = (row: SourceRow): readonly SourceRow[] => {

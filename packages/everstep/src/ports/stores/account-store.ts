@@ -46,7 +46,7 @@ export interface AccountStore
     InstallationSecretStore {
   /**
    * Runs `work` while no other process runs exclusive work on any of these accounts; null means all accounts. Other callers
-   * wait. Must not be nested. It is absent if no other process uses the store.
+   * wait. Must not be nested. Absent if no other process uses the store.
    */
   readonly exclusively?: <Result>(work: () => Promise<Result>, accountIds: readonly AccountId[] | null) => Promise<Result>;
 }

@@ -17,7 +17,7 @@ export interface ChainedEntry extends ChainPosition {
   readonly entry: AuditNote;
 }
 
-/** The stored hash and entry of one number. Both are present if only the server has written the log. */
+/** The stored hash and entry with one number. Both are present unless another program has changed the log. */
 export interface ChainLink {
   readonly seq: number;
   readonly hash: string | null;
@@ -51,6 +51,6 @@ export interface AuditStore {
    * process has the right.
    */
   claimPush(query: { readonly now: number; readonly until: number }): Promise<number | null>;
-  /** Notes that all entries up to the number `seq` were pushed, and extends the right until `until`. */
+  /** Records that all entries up to the number `seq` were pushed, and extends the claim until `until` (Unix ms). */
   movePush(query: { readonly seq: number; readonly until: number }): Promise<void>;
 }

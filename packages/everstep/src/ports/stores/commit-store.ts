@@ -13,7 +13,7 @@ export interface ConcurrentBatches {
   gatherMs?(recentUnits: number): number;
 }
 
-/** Outcome of a unit: the result, or the error because of which it may not be written. */
+/** Outcome of a unit: its result, or the error of its transaction, which may or may not have been committed. */
 export type UnitOutcome = CommitResult | { readonly kind: 'failed'; readonly error: unknown };
 
 /** Thrown if a batch was written in several transactions and some of them failed. Its message is that of the first failure. */
@@ -30,9 +30,9 @@ export class PartialCommitError extends Error {
 /** Number of bytes of a probe write. */
 export const PROBE_BYTES = 64 * 1024;
 
-/** The servers of a store whose queue instances are on several. If one is down, only its instances stop. */
+/** The servers of a store that distributes its queue instances over several servers. If one is down, only its instances stop. */
 export interface StoreServers {
-  /** Returns the host and port of the instance's server if that server is or was down; otherwise null, because it is not known. */
+  /** Returns the host and port of the instance's server if it is or was down; otherwise null, because the server is unknown. */
   serverOf(instanceId: string): string | null;
   /** Resolves when the server accepts writes: immediately, unless it is down. Never rejects. */
   whenBack(server: string): Promise<void>;
@@ -46,8 +46,8 @@ export interface CommitStore {
    */
   commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]>;
   /**
-   * Writes PROBE_BYTES durably and removes them again. This is more than fits into space that was allocated before. Rejects
-   * with StoreUnavailableError while commits would fail.
+   * Writes PROBE_BYTES durably and removes them again. So many bytes do not fit into space that is already allocated. Rejects with
+   * StoreUnavailableError while commits would fail.
    */
   probeWrites(): Promise<void>;
   /** Benefit of concurrent batches; absent if the store does not benefit from more than one batch at a time. */

@@ -27,7 +27,7 @@ export interface DeadLetterGroupRecord extends TriagedGroup {
   /** Number of entries that were ever added. */
   readonly total: number;
   readonly acknowledgedBy: string | null;
-  /** Time when the group was resolved; null once an entry was added again. */
+  /** Time when the group was resolved; null if it was not, or if an entry was added afterward. */
   readonly resolvedAt: number | null;
   /** Id of the newest entry; null if there is none. */
   readonly exampleDlqId: string | null;
@@ -35,14 +35,14 @@ export interface DeadLetterGroupRecord extends TriagedGroup {
   readonly latest: LatestFailure | null;
   /** Workflows of the entries, those with the most entries first. */
   readonly workflows: readonly { readonly workflowUrl: string; readonly entries: number }[];
-  /** Those of the last 24 hours in which entries were added, as hours since 1970 (UTC). */
+  /** Numbers of entries that were added in each of the last 24 hours, except hours without any. `hour` counts from 1970 (UTC). */
   readonly hours: readonly { readonly hour: number; readonly count: number }[];
 }
 
 export interface DeadLetterGroupFilter {
   readonly kind: FailureGroup['kind'];
   readonly states?: readonly GroupState[];
-  /** Groups that currently have an entry of any of these workflows. */
+  /** Selects groups that currently have an entry of any of these workflows. */
   readonly workflowUrls?: readonly string[];
   /** Selects groups that were last seen at or after `fromDate` and first seen at or before `toDate`, Unix ms. */
   readonly fromDate?: number;
@@ -103,17 +103,17 @@ export interface RegroupedEntry extends Pick<UngroupedEntry, 'instanceId' | 'dlq
 
 /** Operations for background work on groups of dead letters. */
 export interface GroupUpkeepStore {
-  /** Lists entries without a group of the current rules, oldest first. */
+  /** Lists entries that have no group by the current rules, oldest first. */
   ungrouped(query: { readonly limit: number }): Promise<readonly UngroupedEntry[]>;
   /**
-   * Puts entries into groups, durably. Skips entries that were removed or grouped in the meantime. A group of earlier rules
-   * whose last entry moves is removed. If all of its entries moved to the same group, that group takes over its state.
+   * Puts entries into groups, durably. Skips entries that were removed or grouped in the meantime. A group formed by earlier rules
+   * is removed when its last entry moves. If all of its entries moved to the same group, that group takes over its state.
    */
   group(query: { readonly entries: readonly RegroupedEntry[] }): Promise<void>;
   /**
-   * Counts the entries of up to `limit` groups after `after` again, if a process of a version without groups may have
-   * removed entries without counting. Otherwise does nothing. Returns the position to continue from, or null at the
-   * end.
+   * Recounts the entries of up to `limit` groups after `after`, because a process of a version without groups may have removed
+   * entries without updating the counters. Does nothing if that is impossible. Returns the position to continue from, or null at
+   * the end.
    */
   recount(query: { readonly after: GroupKey | null; readonly limit: number }): Promise<GroupKey | null>;
   /** Removes expired rows, at most `limit` of each kind, and returns their total number. */

@@ -9,7 +9,7 @@ export const NO_LENGTH_LIMIT = 2 ** 30;
 /** Yields to other work between two parts. */
 export const yieldToOthers = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-async function* parts<Item>(read: (from: Position | null) => Promise<Part<Item>>): AsyncGenerator<readonly Item[]> {
+async function* readParts<Item>(read: (from: Position | null) => Promise<Part<Item>>): AsyncGenerator<readonly Item[]> {
   let from: Position | null = null;
   do {
     const part: Part<Item> = await read(from);
@@ -24,14 +24,14 @@ export const stepsOf = (
   store: Pick<HistoryStore, 'listSteps'>,
   query: Omit<HistoryQuery, 'maxOutBytes'> & { readonly below?: number; readonly maxOutBytes?: number },
 ): AsyncGenerator<readonly ListedStep[]> =>
-  parts((from) => store.listSteps({ maxOutBytes: NO_LENGTH_LIMIT, ...query, from: from ?? '0' }));
+  readParts((from) => store.listSteps({ maxOutBytes: NO_LENGTH_LIMIT, ...query, from: from ?? '0' }));
 
 export const tasksOf = (
   store: Pick<HistoryStore, 'listTasks'>,
   query: Pick<HistoryQuery, 'runKey' | 'bounds'>,
-): AsyncGenerator<readonly ListedTask[]> => parts((from) => store.listTasks({ ...query, from }));
+): AsyncGenerator<readonly ListedTask[]> => readParts((from) => store.listTasks({ ...query, from }));
 
 export const attemptsOf = (
   store: Pick<HistoryStore, 'listAttempts'>,
   query: Omit<HistoryQuery, 'maxOutBytes'> & { readonly slot?: number },
-): AsyncGenerator<readonly FailedAttempt[]> => parts((from) => store.listAttempts({ ...query, from }));
+): AsyncGenerator<readonly FailedAttempt[]> => readParts((from) => store.listAttempts({ ...query, from }));

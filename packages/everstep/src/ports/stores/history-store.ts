@@ -26,8 +26,8 @@ export interface Part<Item> {
 }
 
 /**
- * A run with the data that its log shows, as of one moment. Steps, tasks and attempts contain only the first part.
- * `next` is where `listSteps`, `listTasks` and `listAttempts` continue.
+ * A run with the data that its log shows, as of one moment. Steps, tasks and attempts contain only the first part. `next`
+ * contains the positions at which `listSteps`, `listTasks` and `listAttempts` continue.
  */
 export interface RunHistory {
   readonly run: RunRecord;
@@ -54,7 +54,7 @@ export interface InvokedRun extends RunReference {
   readonly status: RunStatus;
 }
 
-/** Limits of reading a run's log. */
+/** A query for the log of a run, with its limits. */
 export interface HistoryQuery {
   readonly runKey: string;
   /** Limits of each list. */

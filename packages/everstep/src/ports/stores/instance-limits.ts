@@ -11,33 +11,33 @@ export interface InstanceLimits {
   retentionBounds(instanceId: string): RetentionBounds;
   /** Returns the maximum body size of a message of the instance; null if it has no separate limit. */
   messageLimit(instanceId: string): MessageLimit | null;
-  /** Decides whether a schedule's tick may start a run with a body of this size. An admitted run counts for the day. */
+  /** Decides whether a schedule's tick may start a run with a body of this size. An admitted run counts toward the day's limit. */
   admitTick(instanceId: string, bodyBytes: number): Promise<RunAdmission | TickRefusal>;
   /**
-   * Decides whether this number of runs may be started, right before they are started. Either all are admitted and count for the
-   * day, or none.
+   * Decides whether this number of runs may be started, right before they are started. Either all are admitted and count toward the
+   * day's limit, or none.
    */
   admitRuns(instanceId: string, runs: number): Promise<RunAdmission | RunRefusal>;
-  /** Checks whether this number of additional bytes may be stored for the instance. Returns null if so, otherwise the refusal. */
+  /** Returns the refusal if this number of additional bytes may not be stored for the instance, otherwise null. */
   refuseStorage(instanceId: string, bytes: number): Promise<RunRefusal | null>;
-  /** Gives back this number of admitted runs, because they were not started. */
+  /** Releases this number of admitted runs, because they were not started. */
   releaseRuns(instanceId: string, runs: number, runAdmission: RunAdmission): void;
   /** Reads the counters from the store again, because it is unknown whether admitted runs were started. */
   recount(instanceId: string): void;
   /** Called when messages were durably counted for the instance, so that a budget alert may be due. */
   onMessagesCounted(instanceId: string): void;
-  /** Registers a function that is called for every instance whose limits may have changed. */
-  onChange(changed: (instanceId: string) => void): void;
+  /** Registers a listener that is called for every instance whose limits may have changed. */
+  onChange(listener: (instanceId: string) => void): void;
 }
 
-/** The work was admitted. */
+/** The admission of runs that may be started. */
 export interface RunAdmission {
   readonly kind: 'admitted';
-  /** Time of the admission, Unix ms. The runs count for this day, whenever they are started. Null if the runs are not limited. */
+  /** Time of the admission, Unix ms. The runs count on this day, whenever they are started. Null if the runs are not limited. */
   readonly at: number | null;
 }
 
-/** The admission of runs that are not limited. */
+/** The admission of runs without a limit. */
 export const UNBOUNDED: RunAdmission = Object.freeze({ kind: 'admitted', at: null });
 
 /** Reason why a tick starts no run. `message` is for the owner of the instance. */

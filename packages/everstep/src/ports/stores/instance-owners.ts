@@ -10,7 +10,7 @@ export interface InstanceOwners {
   hasSeveralInstances(accountId: string): boolean;
 }
 
-/** A single owner, so nothing must be shared. */
+/** The owners of an installation with a single account, which does not share resources with others. */
 export const ONE_OWNER: InstanceOwners = Object.freeze({
   accountOf: () => '',
   isShared: false,

@@ -10,7 +10,7 @@ export interface Page<Filter> {
   readonly order: 'newest-first' | 'oldest-first';
   /** Position after which the page starts; null starts a listing. */
   readonly after: Position | null;
-  /** Entries that were added after this position was taken are skipped. If it is null, none are. */
+  /** Entries that were added after this position was read are skipped; null skips no entries. */
   readonly horizon: Position | null;
   readonly limit: number;
 }
@@ -18,6 +18,6 @@ export interface Page<Filter> {
 /** The items of one page. */
 export interface Listing<Item> {
   readonly items: readonly Item[];
-  /** Start of the next page; null exactly when there are no more items. */
+  /** Start of the next page; null if and only if there are no more items. */
   readonly next: Position | null;
 }

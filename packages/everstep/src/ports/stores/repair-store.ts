@@ -1,6 +1,6 @@
 /**
- * Repairs in the store: bulk jobs over dead letters, and the entries that each of them has selected. A repair is written only
- * on the version that was read, so of several processes that decide on it, only one succeeds. The outcome of an entry is
+ * Repairs in the store: bulk jobs over dead letters, and the entries that each of them has selected. A repair is written only if
+ * it still has the version that was read, so if several processes decide on it, only one succeeds. The outcome of an entry is
  * written in the unit that produces it (`set-repair-item`), guarded by that version (`repair-at`).
  */
 import type { CanaryGroup, Repair, RepairCounts, RepairItemState, RepairPhase } from '../../engine/dead-letters/repair.js';
@@ -14,11 +14,11 @@ export interface RepairRecord {
   readonly repair: Repair;
   readonly filter: DeadLetterFilter;
   readonly overrides: Overrides;
-  /** Progress of freezing the entries; null when it is done. */
+  /** Progress of freezing the entries; null when all entries are frozen. */
   readonly freezing: Freezing | null;
   /** Time of the next action, Unix ms; null if there is none. */
   readonly wakeAt: number | null;
-  /** Number of times it was written. */
+  /** Number of times the repair was written after its creation. */
   readonly version: number;
 }
 
@@ -85,7 +85,7 @@ export interface RepairDriver {
   readonly until: number;
 }
 
-/** A planned deletion of a dead letter, which happens unless the repair is aborted before then. */
+/** A planned deletion of a dead letter. It does not happen if the repair is aborted first. */
 export interface ScheduledDeletion {
   readonly dlqId: string;
   readonly repairId: string;
@@ -103,7 +103,7 @@ export interface RepairItemStore {
   /** Returns the entries that exist, in the order of the ids in the query. */
   describe(query: { readonly instanceId: string; readonly dlqIds: readonly string[] }): Promise<readonly RepairableEntry[]>;
   /**
-   * Returns the scheduled deletions of these entries, by deletes in their undo window. If there are several for an entry,
+   * Returns the scheduled deletions of these entries by bulk deletes that can still be undone. If there are several for an entry,
    * returns the earliest.
    */
   scheduledDeletions(query: {
@@ -148,10 +148,9 @@ export interface RepairStore extends RepairItemStore {
     readonly limit: number;
   }): Promise<Listing<RepairRecord>>;
   /**
-   * Writes a decision on the version of `record`, and increments the version. Returns false without a write if the
-   * repair is at another version. Also writes the items and the audit entry, if given, in the same transaction.
-   * If `canary` is given, marks this number of pending entries for the canary, taking the first entry of each cohort before
-   * the second ones.
+   * Writes a decision that was made on the version of `record`, and increments the version. Returns false without a write if the
+   * repair has another version. Also writes the items and the audit entry, if given, in the same transaction. If `canary` is
+   * given, marks this number of pending entries for the canary: the first entry of each cohort before the second ones.
    */
   put(query: {
     readonly record: RepairRecord;
@@ -170,9 +169,8 @@ export interface RepairStore extends RepairItemStore {
   nextAt(query: { readonly nodeId: string | null }): Promise<number | null>;
 
   /**
-   * Removes ended repairs with their entries, a limited number of rows per call: those that ended before `before`
-   * (Unix ms; none of these if it is null), and those planned before `plannedBefore` that never started. Returns false if
-   * nothing is left to remove.
+   * Removes ended repairs with their entries, a limited number of rows per call: those that ended before `before` (Unix ms; null
+   * selects none), and those planned before `plannedBefore` that never started. Returns false if nothing is left to remove.
    */
   removeBefore(query: {
     readonly instanceId: string;

@@ -14,9 +14,9 @@ export interface RunRecord extends RunIdentity {
   readonly resultLeftOut?: number;
   /** Error text, if the run failed. */
   readonly error: string | null;
-  /** Its current DLQ entry. */
+  /** Id of its current DLQ entry; null if it has none. */
   readonly dlqId: string | null;
-  /** The run that its DLQ entry was resumed or restarted as. */
+  /** The run that its DLQ entry was resumed or restarted as; null if there is none. */
   readonly became: (RunReference & { readonly kind: 'resume' | 'restart' }) | null;
 }
 

@@ -5,7 +5,7 @@ import type { Listing, Page, Position } from './page.js';
 import type { ListedRun, RunRecord, SearchableRun } from './run-records.js';
 import type { TaskReference } from './task-store.js';
 
-/** Id of a run as users know it. Several runs can have the same id, one after the other. */
+/** Identifies a run by the id that users see. Several runs can have the same id, one after the other. */
 export interface RunId {
   readonly instanceId: string;
   readonly workflowRunId: string;
@@ -28,11 +28,12 @@ export interface RunStore {
   }): Promise<readonly RecordedStep[]>;
   /** Finds the run with this key, or with this id: the one created at `createdAt`, or the latest. */
   findRun(query: { readonly runKey: string } | RunId): Promise<RunRecord | null>;
-  /** Returns the keys of the runs that have ended or were removed. */
+  /** Returns the keys of those of these runs that have ended or were removed. */
   endedAmong(query: { readonly runKeys: readonly string[] }): Promise<readonly string[]>;
   listRuns(query: Page<RunFilter>): Promise<Listing<ListedRun>>;
   /** Like `listRuns`, but with only the searchable properties. Cheap enough to examine a thousand runs at once. */
   listSearchableRuns(query: Page<RunFilter>): Promise<Listing<SearchableRun>>;
+  /** Returns the position after the newest existing run. */
   runHorizon(query: { readonly instanceId: string }): Promise<Position>;
   /**
    * Lists at most `limit` runs that were created directly from this one, in the order of creation: invoked by it, forked from it,

@@ -1,6 +1,6 @@
 /**
- * Search indexes in the store. Their records are stored with the accounts. The documents of each index are stored separately.
- * Neither a search nor the deletion of a large index therefore slows down the rest of the server.
+ * Search indexes in the store. Their records are stored with the accounts. The documents of each index are stored separately, so
+ * neither a search nor the deletion of a large index slows down the rest of the server.
  */
 import type { AccountId, AuditEntry } from './accounts/records.js';
 
@@ -43,9 +43,9 @@ export interface SearchIndexStore {
   /** Creates an index. Rejects if the id is taken, or if the account does not exist. */
   create(index: SearchIndexRecord, audit?: AuditEntry): Promise<void>;
   find(query: { readonly indexId: string }): Promise<SearchIndexRecord | null>;
-  /** Lists the indexes of these accounts, by creation. */
+  /** Lists the indexes of these accounts, ordered by creation. */
   list(query: { readonly accountIds: readonly AccountId[] }): Promise<readonly SearchIndexRecord[]>;
-  /** Lists the ids of the indexes of all accounts, by creation. */
+  /** Lists the ids of the indexes of all accounts, ordered by creation. */
   listIds(): Promise<readonly string[]>;
   /** Changes an index and returns it; null if there is none. Rejects if the new account does not exist. */
   change(query: {
@@ -55,7 +55,7 @@ export interface SearchIndexStore {
   }): Promise<SearchIndexRecord | null>;
   /** Stores hashes for an index that has none. */
   hashDerivedTokens(query: { readonly indexId: string; readonly hashes: SearchTokenHashes }): Promise<void>;
-  /** Marks the index as deleted. It cannot be found once this resolves. Returns false if there is none. */
+  /** Marks the index as deleted, so that it cannot be found once this resolves. Returns false if there is none. */
   markDeleted(query: { readonly indexId: string; readonly audit?: AuditEntry }): Promise<boolean>;
   /** Lists the ids of indexes whose documents must still be removed. */
   deleted(): Promise<readonly string[]>;
@@ -77,7 +77,7 @@ export interface SearchDocument {
   readonly leftOut?: number;
 }
 
-/** A limit that is never reached, for documents that are known to be few. */
+/** A limit that is never reached, for queries that return few documents. */
 export const NO_BYTE_LIMIT = 2 ** 40;
 
 /** Limits the total bytes of content and metadata of all documents in a response. */
@@ -108,7 +108,7 @@ export type Filter =
       readonly operator: '=' | '!=' | '<' | '<=' | '>' | '>=';
       readonly value: FilterValue;
     }
-  /** The pattern matches the text: `*`, `?` and `[a-z]` as in file names. Matches only text. */
+  /** A text that matches the pattern, with `*`, `?` and `[a-z]` as in file names. Matches only text. */
   | { readonly kind: 'glob'; readonly field: FieldPath; readonly not: boolean; readonly pattern: string }
   | { readonly kind: 'in'; readonly field: FieldPath; readonly not: boolean; readonly values: readonly FilterValue[] }
   /** An array that contains the value. Matches only arrays. */
@@ -145,7 +145,7 @@ export type UpsertResult = 'done' | 'too-many-namespaces' | 'gone';
 export interface SearchDocuments {
   /** Stores all documents or none. Replaces documents with the same id. */
   upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<UpsertResult>;
-  /** Returns the documents in the order of the ids, null for missing documents. */
+  /** Returns the documents in the order of the ids, with null for each missing document. */
   fetch(query: Namespace & DocumentBound & { readonly ids: readonly string[] }): Promise<readonly (SearchDocument | null)[]>;
   /** Lists documents after `after`, ordered by id. */
   range(
@@ -160,13 +160,13 @@ export interface SearchDocuments {
   ): Promise<readonly FoundDocument[]>;
   /** Deletes documents and returns how many existed. It uses limited transactions, so a crash can leave some of them. */
   remove(query: Namespace & { readonly choice: DocumentChoice }): Promise<number>;
-  /** Empties a namespace immediately, or all of them if it is null. The disk space is released later. */
+  /** Empties a namespace immediately, or all namespaces if it is null. The disk space is released later. */
   reset(query: { readonly indexId: string; readonly namespace: string | null }): Promise<void>;
   /** Removes the namespace. Returns false if there is none. The disk space is released later. */
   removeNamespace(query: Namespace): Promise<boolean>;
   /**
    * Returns the counted size of the documents of these indexes: the bytes of content and metadata, and `RECORD_BYTES`
-   * for each document. It is updated in the transaction that changes them. An emptied namespace counts nothing.
+   * for each document. The size is updated in the transaction that changes the documents. An emptied namespace does not count.
    */
   storedBytes(query: { readonly indexIds: readonly string[] }): Promise<number>;
   info(query: { readonly indexId: string }): Promise<SearchIndexInfo>;

@@ -1,6 +1,6 @@
 /**
- * Runs of one day, which plans limit. If several processes share the store, runs are taken here before they are started. All
- * processes together therefore admit no more than the plan allows.
+ * A number of runs on one day, which plans limit. If several processes share the store, they reserve runs here before they start
+ * them. All processes together therefore admit no more than the plan allows.
  */
 export interface RunsOfDay {
   readonly instanceId: string;
@@ -12,12 +12,13 @@ export interface RunsOfDay {
 /** Counts the runs of a day across all processes. */
 export interface SharedDailyRuns {
   /**
-   * Takes this number of runs of the day, unless more than `max` would then be taken. Runs that the store has
-   * counted as started count as taken. `used` is the number of taken runs of the day after this call.
+   * Reserves this number of runs of the day, unless more than `max` would then be reserved. Runs that the store has counted as
+   * started count as reserved. `taken` states whether the runs were reserved; `used` is the number of reserved runs of the day
+   * after this call.
    */
   take(query: RunsOfDay & { readonly max: number }): Promise<{ readonly taken: boolean; readonly used: number }>;
-  /** Releases this number of taken runs, because they were not started. */
+  /** Releases this number of reserved runs, because they were not started. */
   release(query: RunsOfDay): Promise<void>;
-  /** Returns the number of taken runs. */
+  /** Returns the number of reserved runs. */
   used(query: Omit<RunsOfDay, 'runs'>): Promise<number>;
 }

@@ -1,4 +1,4 @@
-/** The state of the store for writes, for work that must not start while its result cannot be recorded. */
+/** Reports whether the store accepts writes, for work that must not start while its result cannot be recorded. */
 export interface StoreWritesState {
   /**
    * Whether the store accepts writes. False from the first commit that fails because the store is unavailable until a write

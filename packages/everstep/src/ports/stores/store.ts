@@ -1,13 +1,13 @@
 /**
- * The store: the durable state of the server. It is a narrow interface of intents, and each method takes one
+ * The store: the durable state of the server. Its interface is narrow: each method expresses one intent, and its parameter is one
  * readonly object. Every implementation must pass stores/conformance.
  *
  * All writes use `commit`: a batch of units in one transaction, durable before the promise resolves. A unit is
  * atomic: if one of its guards fails, none of its writes happen and its result names the guard. Other units of the
  * batch are not affected. Later units see the writes of earlier ones.
  *
- * Texts are well-formed Unicode without U+0000. Not every store supports other texts, so they are rejected at the
- * API. JSON text always qualifies.
+ * Texts are well-formed Unicode without U+0000. Not every store supports other texts, so they are rejected at the API. The output
+ * of JSON.stringify always meets these conditions.
  * Keeps invariant 5.
  */
 import type { GroupCounts } from '../../engine/dead-letters/group-triage.js';
@@ -56,7 +56,7 @@ export type * from './upkeep-store.js';
 export interface StoreMeasure {
   /** Number of active runs and messages of all instances. */
   readonly activeRuns: number;
-  /** Number of entries in the DLQ of all instances, without old entries that are not grouped yet. */
+  /** Number of entries in the DLQ of all instances, except old entries that are not grouped yet. */
   readonly deadLetters: number;
   /** Numbers of groups with entries. */
   readonly errorGroups: GroupCounts;

@@ -1,6 +1,6 @@
 /**
- * Rules for counting the stored bytes of a queue instance. The bytes of its contents count, and a fixed number for
- * each record, so that many small records count too. Every store uses these rules when it writes or deletes a record.
+ * Rules for counting the stored bytes of a queue instance. The bytes of its contents count, plus a fixed number for each record,
+ * so that many small records also count. Every store uses these rules when it writes or deletes a record.
  * Keeps invariant 44.
  */
 
@@ -10,8 +10,7 @@ import type { StoreWrite } from '../../engine/writes.js';
 export { contentBytes, RECORD_BYTES } from '../../engine/writes/stored-size.js';
 
 /**
- * Columns of each table whose bytes count. Each row is one record. The result of a run also counts, but is not a
- * separate record.
+ * The columns whose bytes count, by table. Each row is one record. The result of a run also counts, but is not a separate record.
  */
 export const STORED_COLUMNS = {
   payload: ['forward_headers', 'body'],
@@ -27,7 +26,7 @@ export type StoredTable = keyof typeof STORED_COLUMNS;
 /** The tables whose rows belong to a run. */
 export const STORED_TABLES_OF_RUN = ['payload', 'step', 'attempt', 'kept_event', 'dead_letter'] as const satisfies StoredTable[];
 
-/** Returns SQL for the counted size of the row `alias` of the table. It is the same in every store. */
+/** Returns SQL for the counted size of the row `alias` of the table. The SQL is the same in every store. */
 export const storedSql = (table: StoredTable, alias: string): string =>
   [RECORD_BYTES, ...STORED_COLUMNS[table].map((column) => `coalesce(octet_length(${alias}.${column}), 0)`)].join(' + ');
 

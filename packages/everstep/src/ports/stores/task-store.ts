@@ -20,7 +20,7 @@ export interface DueTask extends TaskReference {
   readonly flowControlKey: string | null;
   /** The queue of a plain message. */
   readonly queue?: string;
-  /** The node whose gates have let it pass and count it until it ends; absent if the gates of this node decide. */
+  /** The node whose gates have admitted the task and count it until it ends; absent if the gates of this node decide. */
   readonly lentBy?: string;
   /** Version of the run; a cached state with a lower version is stale. */
   readonly runVersion: number;
@@ -29,9 +29,9 @@ export interface DueTask extends TaskReference {
 /** Reads due tasks. */
 export interface TaskStore {
   /**
-   * Lists tasks due at or before `before`, after `after`: by due time, then by creation of their runs, then by slot. An unknown
-   * run key sorts after all smaller ones. With `instanceId`, only tasks of this instance, at a cost that does not depend on the
-   * due tasks of others.
+   * Lists tasks due at or before `before`, after `after`: by due time, then by creation of their runs, then by slot. If the run of
+   * `after` no longer exists, its key sorts after all smaller keys. With `instanceId`, lists only tasks of this instance, at a cost
+   * that does not depend on the due tasks of others.
    */
   dueTasks(query: {
     readonly before: number;

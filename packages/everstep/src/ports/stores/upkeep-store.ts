@@ -2,8 +2,8 @@
 import type { RetentionState } from '../../engine/runs/run.js';
 
 /**
- * Selects runs that may be removed: those that ended before a time, and those beyond a number of newest ones. If neither is set,
- * it selects none.
+ * Selects runs that may be removed: those that ended before a time, and those beyond a number of newest ones. Selects none if
+ * neither is set.
  */
 export interface RemovalQuery {
   readonly instanceId: string;
@@ -20,10 +20,9 @@ export interface RemovalQuery {
 export interface UpkeepStore {
   /**
    * Removes runs that have ended, oldest first, with all their data, in short transactions. Returns their number,
-   * which can be less than the limit if they are large; 0 only if none may be removed. `deadLetter` removes DLQ
-   * entries with their runs, except those whose failure must still be reported. The other states skip runs that have
-   * an entry and runs from which an active run was created. A run that a waiting invocation still needs is never
-   * removed.
+   * which can be less than the limit if they are large; 0 only if none may be removed. The state `deadLetter` removes DLQ entries
+   * with their runs, except those whose failure must still be reported. The other states skip runs that have an entry and runs
+   * from which an active run was created. A run that a waiting invocation still needs is never removed.
    */
   removeEndedRuns(query: RemovalQuery): Promise<number>;
   /**
@@ -32,8 +31,8 @@ export interface UpkeepStore {
    */
   removeStagedSteps(): Promise<boolean>;
   /**
-   * Removes rows of a deleted queue instance, whatever their state, in one short transaction. Returns their number, 0
-   * only if none are left. Billing data is kept.
+   * Removes rows of a deleted queue instance, whatever their state, in one short transaction. Returns their number; 0 only if none
+   * are left. Billing data is not removed.
    */
   removeInstanceRows(query: { readonly instanceId: string; readonly limit: number }): Promise<number>;
   /** Releases freed disk space in small steps. Returns false if there is no more to release. */

@@ -75,7 +75,7 @@ import { removeStagedSteps } from './storage/staged-journals.js';
 
 export { StoreOpenError } from './connection/errors.js';
 
-/** How long units are gathered while the CPU is the bottleneck. A commit takes several times as long then. */
+/** How long units are gathered while the CPU is the bottleneck. A commit then takes several times as long. */
 const GATHER_MS = 10;
 /**
  * The fixed cost of a batch is about that of twenty units. While a batch is in progress, units are therefore gathered until another
@@ -109,7 +109,7 @@ export interface OpenedNode {
   exclusively<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-/** Opens the store for one of several nodes, which must join afterwards. Rejects like `openPostgresStore`. */
+/** Opens the store for one of several nodes, which must join afterward. Rejects like `openPostgresStore`. */
 export async function openPostgresNode(
   options: PostgresStoreOptions & Pick<PostgresClusterOptions, 'facts' | 'leaseMs' | 'onTakeover'>,
 ): Promise<OpenedNode> {
@@ -157,9 +157,9 @@ async function openDatabase(options: DatabaseOptions): Promise<Database> {
   }
   const database = new Database({ ...options, primary });
   try {
-    const facts = await migrate(database, options.url);
+    const { hasFsync } = await migrate(database, options.url);
     database.engine = await engineOf(database, options.log);
-    if (!facts.hasFsync) {
+    if (!hasFsync) {
       options.log.warn(
         { store: location },
         'database runs with fsync off, acknowledged changes can be lost when its machine fails',
@@ -183,8 +183,8 @@ export function createPostgresStore(
 ): Store {
   const batches = new BatchWriter(database, () => cluster?.committing ?? null, commits);
   cluster?.setBatchWriter(batches);
-  const store = new SqlSession(database);
-  const records = new RunRecords(database, batches.instances);
+  const sqlStore = new SqlSession(database);
+  const runRecords = new RunRecords(database, batches.instances);
   /** Calls `read` with the instance and key of a run. Returns `fallback` if there is no such run. */
   const withRun = async <Result, Missing>(runKey: string, read: (run: RunInInstance) => Promise<Result>, fallback: Missing) => {
     const instanceId = (await batches.instances.instancesOf([runKey])).get(runKey);
@@ -208,7 +208,7 @@ export function createPostgresStore(
     dueInstances: ({ from, before }) => readDueInstances(database, from, before),
     nextDueAt: ({ after }) => (cluster ? readNextUnclaimedAt(database, after) : readNextDueAt(database, after)),
     async findRun(query) {
-      if ('runKey' in query) return records.find(query.runKey);
+      if ('runKey' in query) return runRecords.find(query.runKey);
       const run = await findRun(database, query.instanceId, query.workflowRunId, query.createdAt);
       if (run) batches.instances.remember(run.key, query.instanceId);
       return run;
@@ -242,7 +242,7 @@ export function createPostgresStore(
       return invoker ?? findInvokerAnywhere(database, childRunKey);
     },
     hasWebhook: ({ runKey, eventId }) => withRun(runKey, (run) => hasWebhook(database, run, eventId), false),
-    ...createControls(store),
+    ...createControls(sqlStore),
     countQueued: ({ instanceId, name }) => countQueuedMessages(database, instanceId, name),
     retriedInQueue: ({ instanceId, name }) => listRetriedMessages(database, instanceId, name),
     instancesWithDueSchedules: ({ before }) => instancesWithDueSchedules(database, before),
@@ -251,13 +251,13 @@ export function createPostgresStore(
     removeInstanceRows: (query) => removeInstanceRows(database, query),
     // The database server manages the space: its autovacuum makes it reusable.
     releaseSpace: async () => false,
-    deadLetterGroups: createPostgresDeadLetterGroups(database, store),
-    accounts: createPostgresAccounts(database, store),
-    audit: createAuditStore(store),
-    insights: createInsights(store),
-    alerts: createAlertStore(store),
-    searchIndexes: createSearchIndexes(store, addAudit),
-    repairs: createPostgresRepairs(store),
+    deadLetterGroups: createPostgresDeadLetterGroups(database, sqlStore),
+    accounts: createPostgresAccounts(database, sqlStore),
+    audit: createAuditStore(sqlStore),
+    insights: createInsights(sqlStore),
+    alerts: createAlertStore(sqlStore),
+    searchIndexes: createSearchIndexes(sqlStore, addAudit),
+    repairs: createPostgresRepairs(sqlStore),
     latestTime: () => readLatestTime(database),
     measure: (now) => measure(database, now),
     async close() {

@@ -68,7 +68,7 @@ export const attemptColumnsOf = (attempt: FailedAttempt) => ({
   exchange: attempt.exchange ? JSON.stringify(attempt.exchange) : null,
 });
 
-/** Columns of an attempt, except `exchange`, which is only read on request. */
+/** Columns of an attempt, except `exchange`, which is read only on request. */
 export const ATTEMPT_COLUMNS = [
   ...(['slot', 'name', 'message_id', 'retried', 'at', 'cause', 'message', 'status', 'retry_at', 'thrown'] as const),
 ] satisfies (keyof ReturnType<typeof attemptColumnsOf>)[];

@@ -66,7 +66,7 @@ export const headersOf = (row: Row): Omit<RunPayload, 'body'> => ({
 
 export const payloadOf = (row: Row): RunPayload => ({ body: bytes(row, 'body'), ...headersOf(row) });
 
-/** Reads a dead letter from a row with the payload of its run. */
+/** Reads a dead letter from a row that also has columns of its run's payload. */
 export const deadLetterRecordOf = (row: Row, run: RunRecord, position: Position): DeadLetterRecord => ({
   dlqId: text(row, 'dlq_id'),
   runKey: run.key,

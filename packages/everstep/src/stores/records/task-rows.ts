@@ -17,7 +17,7 @@ const TASK_KINDS = [
   'callback',
 ] as const satisfies Task['kind'][];
 
-/** Content of the column `detail`: the fields of a kind that have no column. */
+/** Content of the column `detail`, by kind: the fields that have no separate column. */
 interface TaskDetail {
   readonly wait: Pick<TaskOf<'wait'>, 'eventIds'>;
   readonly call: Omit<TaskOf<'call'>['call'], 'url'>;
@@ -52,16 +52,16 @@ function wakeAtOf(task: Task): number | null {
 
 type TaskColumns = ReturnType<typeof taskColumnsOf>;
 
-/** Columns that tasks of every kind can have. */
+/** Columns that tasks without `detail` can use. */
 export const TASK_COLUMNS = [
   ...(['slot', 'kind', 'message_id', 'due_at', 'created_at', 'retried', 'name', 'first_of_group', 'concurrent'] as const),
   ...(['step_type', 'sleep_ms', 'wake_at'] as const),
 ] satisfies (keyof TaskColumns)[];
 
-/** Columns that only some kinds have, except `detail`. */
+/** Columns that only tasks with `detail` can use, in addition to `detail`. */
 export const SPECIAL_TASK_COLUMNS = ['flow_key', 'child_run_key', 'call_url'] as const satisfies (keyof TaskColumns)[];
 
-/** Returns the columns of a task that depend only on the task. */
+/** Returns the columns of a task, except those that depend on its run or on the node that claims it. */
 export function taskColumnsOf(task: Task) {
   const step = 'group' in task ? task : null;
   const detail = detailOf(task);
@@ -88,19 +88,19 @@ export function taskColumnsOf(task: Task) {
 export const taskKindOf = (row: Row): Task['kind'] => word(row, 'kind', TASK_KINDS);
 
 export function taskOf(row: Row): Task {
-  const base = {
+  const commonFields = {
     slot: integer(row, 'slot'),
     messageId: text(row, 'message_id'),
     dueAt: integerOrNull(row, 'due_at'),
     createdAt: integer(row, 'created_at'),
   };
   const kind = taskKindOf(row);
-  if (kind === 'advance' || kind === 'message') return { ...base, kind, retried: integer(row, 'retried') };
+  if (kind === 'advance' || kind === 'message') return { ...commonFields, kind, retried: integer(row, 'retried') };
   if (kind === 'callback') {
-    return { ...base, kind, retried: integer(row, 'retried'), ...json<TaskDetail['callback']>(row, 'detail') };
+    return { ...commonFields, kind, retried: integer(row, 'retried'), ...json<TaskDetail['callback']>(row, 'detail') };
   }
   const step = {
-    ...base,
+    ...commonFields,
     name: text(row, 'name'),
     group: integer(row, 'first_of_group'),
     concurrent: integer(row, 'concurrent'),

@@ -25,9 +25,9 @@ export interface PendingBudgetAlert extends BudgetAlertId {
 /** Stores budget alerts until they are delivered. */
 export interface BudgetAlertStore {
   /**
-   * Stores that this percentage of the month's budget was reached, and with it all lower ones. Returns true for the
-   * first caller: the alert is then pending, and the lower ones are not. Returns false without a change if the budget
-   * or the owner is no longer the given one. Can delete delivered alerts of earlier months.
+   * Records that this percentage of the month's budget was reached, and therefore all lower ones (`lesser`). Returns true for the
+   * first caller: the alert is then pending, and alerts for the lower percentages are not. Returns false without a change if the
+   * budget or the owner is no longer the given one. May delete delivered alerts of earlier months.
    */
   createBudgetAlert(query: {
     readonly alert: PendingBudgetAlert;

@@ -10,7 +10,7 @@ export interface DeletedInstance {
   readonly region: string;
   readonly createdAt: number;
   readonly deletedAt: number;
-  /** Time when no row was found for the first time; null while rows may remain. */
+  /** Time when no remaining row was found for the first time; null while rows may remain. */
   readonly emptiedAt: number | null;
 }
 
@@ -23,7 +23,7 @@ export interface DeletedInstanceStore {
   deleteInstance(query: { readonly instanceId: string; readonly at: number; readonly audit?: AuditEntry }): Promise<boolean>;
   /** Lists deleted instances that are still being cleaned up, by id. */
   listDeletedInstances(): Promise<readonly DeletedInstance[]>;
-  /** Notes that no row was found. Only the first call has an effect. */
+  /** Records that no remaining row was found. Only the first call has an effect. */
   noteEmptied(query: { readonly instanceId: string; readonly at: number }): Promise<void>;
   /** Ends the cleanup of the instance. */
   forgetDeleted(query: { readonly instanceId: string }): Promise<void>;

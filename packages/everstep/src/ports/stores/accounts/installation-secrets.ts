@@ -1,6 +1,5 @@
 /** Secrets of the whole installation: keys of tokens and of cursors. */
 
-/** A secret of the installation. */
 export interface InstallationSecret {
   readonly name: string;
   readonly value: string;

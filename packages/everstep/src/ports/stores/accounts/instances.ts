@@ -4,8 +4,8 @@ import type { AccountId, AuditEntry } from './records.js';
 import type { TokenRecord } from './tokens.js';
 
 /**
- * Destinations that an instance may call, in addition to the settings of the installation. Entries are destination
- * rules, such as `10.0.0.5:8080`.
+ * Rules for the destinations that an instance may call, in addition to the settings of the installation. A rule is, for example,
+ * `10.0.0.5:8080`.
  */
 export interface OutboundRules {
   /** Private destinations that the operator allows for this instance. */
@@ -38,7 +38,7 @@ export interface QueueInstance {
   readonly budgetAlertUrl?: string;
   /** Price in dollars per 100,000 messages counted from now on; absent until it is first set. */
   readonly price?: number;
-  /** Destinations that the instance may call; if absent, only the settings of the installation apply. */
+  /** Rules for the destinations that the instance may call; if absent, only the settings of the installation apply. */
   readonly outboundRules?: OutboundRules;
   /** Private keys of Ed25519 signatures, PKCS #8 in base64url; absent if Ed25519 signatures are disabled. */
   readonly keyPairs?: SigningKeyPairs;
@@ -81,8 +81,8 @@ export interface InstanceStore {
   /** Lists the instances of these accounts, ordered by creation. */
   instancesOf(query: { readonly accountIds: readonly AccountId[] }): Promise<readonly QueueInstance[]>;
   /**
-   * Returns the stored bytes and active runs of each instance of the account, in the order of creation. They are counted in
-   * the unit that changes them.
+   * Returns the stored bytes and active runs of each instance of the account, ordered by creation. The unit that changes the data
+   * also changes these numbers.
    */
   totalsOf(query: { readonly accountId: AccountId }): Promise<readonly InstanceTotals[]>;
   /**

@@ -33,7 +33,7 @@ export interface NamedToken {
 export interface NamedTokenStore {
   /**
    * Creates a token, and deletes tokens of the instance that ended more than `NAMED_TOKENS_KEPT_MS` ago. The token
-   * `replaces` expires at the given time, or at its own if that is earlier. Rejects if the id or the hash is taken.
+   * `replaces` expires at the given time, or at its own expiry time if that is earlier. Rejects if the id or the hash is taken.
    * Returns false without creating a token if the one to replace does not exist or was revoked.
    */
   createNamedToken(query: {
@@ -51,6 +51,6 @@ export interface NamedTokenStore {
     readonly at: number;
     readonly audit?: AuditEntry;
   }): Promise<boolean>;
-  /** Notes that the token was used. A crash can undo it. */
+  /** Records that the token was used. The write is not synced, so a crash can undo it. */
   noteTokenUse(query: { readonly tokenId: string; readonly at: number }): Promise<void>;
 }

@@ -1,13 +1,13 @@
-/** Sessions of users, and the locations from which they logged in, in the store. */
+/** Sessions of users, and the locations from which users signed in, in the store. */
 import type { AuditEntry } from './records.js';
 import type { UserRecord } from './users.js';
 
-/** A session of a logged-in user, identified by a secret. */
+/** A session of a signed-in user, identified by a secret. */
 export interface SessionRecord {
   /** SHA-256 of the secret in hexadecimal. The secret itself is never stored. */
   readonly sessionHash: string;
   readonly userId: string;
-  /** API key of the login; the session ends when it is revoked. Null if the user signed in with an identity provider. */
+  /** API key that started the session, which ends when the key is revoked; null if the user signed in with an identity provider. */
   readonly apiKeyId: string | null;
   /** Time when the session was created, Unix ms. */
   readonly createdAt: number;
@@ -25,14 +25,14 @@ export const MAX_SESSIONS_PER_USER = 50;
 export interface SessionStore {
   /**
    * Creates a session, and removes sessions that ended by `createdAt` and those of the user beyond `MAX_SESSIONS_PER_USER`.
-   * Returns false and writes nothing if the user has no such valid key or is disabled.
+   * Returns false and writes nothing if the API key is not a valid key of the user, or if the user is disabled.
    */
   createSession(query: { readonly session: SessionRecord; readonly audit?: AuditEntry }): Promise<boolean>;
   /** Returns the session with its user, or null if there is none. The session may have expired. */
   findSession(query: {
     readonly sessionHash: string;
   }): Promise<{ readonly session: SessionRecord; readonly user: UserRecord } | null>;
-  /** Moves the end of a session, if it exists. The write is not synced, so a crash can undo it. */
+  /** Changes the expiry time of a session, if it exists. The write is not synced, so a crash can undo it. */
   extendSession(query: { readonly sessionHash: string; readonly expiresAt: number }): Promise<void>;
   /** Lists the sessions of the user, the latest first. Some may have expired. */
   listSessions(query: { readonly userId: string }): Promise<readonly SessionRecord[]>;
@@ -41,10 +41,10 @@ export interface SessionStore {
   /** Ends all sessions of the user and returns their number. The audit entry is written only if there were some. */
   deleteSessions(query: { readonly userId: string; readonly audit?: AuditEntry }): Promise<number>;
   /**
-   * Returns the time when a login of the user from this location was last noted, Unix ms; null if never. `place` is
-   * any text that identifies the location.
+   * Returns the time when a login of the user from this location was last recorded, Unix ms; null if none was. `place` is any text
+   * that identifies the location.
    */
   lastLoginAt(query: { readonly userId: string; readonly place: string }): Promise<number | null>;
-  /** Notes a login. The write is not synced, so a crash can undo it. Limited by `MAX_LOGIN_LOCATIONS`. */
+  /** Records a login. The write is not synced, so a crash can undo it. Limited by `MAX_LOGIN_LOCATIONS`. */
   noteLogin(query: { readonly userId: string; readonly place: string; readonly at: number }): Promise<void>;
 }

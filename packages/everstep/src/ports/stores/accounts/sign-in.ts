@@ -1,4 +1,4 @@
-/** Users that sign in with an identity provider, and links with which a user gets a new API key. Times are Unix ms. */
+/** Users who sign in with an identity provider, and links with which a user gets a new API key. Times are Unix ms. */
 import type { AuditEntry } from './records.js';
 import type { ApiKeyRecord, UserRecord } from './users.js';
 

@@ -23,7 +23,7 @@ export interface MemberRecord {
 export interface InvitationRecord {
   readonly invitationId: string;
   readonly teamId: string;
-  /** Email address in lower case. A user with this address may or may not exist. */
+  /** Lowercase email address. A user with this address may or may not exist. */
   readonly email: string;
   readonly role: Role;
   /** SHA-256 of the secret in hexadecimal. The secret itself is never stored. */
@@ -40,7 +40,7 @@ export interface InvitationRecord {
 export interface TeamStore {
   createTeam(query: { readonly team: TeamRecord; readonly owner: MemberRecord; readonly audit?: AuditEntry }): Promise<void>;
   findTeam(query: { readonly teamId: string }): Promise<TeamRecord | null>;
-  /** Lists teams that the user is a member of, by creation, with the user's role. */
+  /** Lists the teams that the user is a member of, ordered by creation, with the user's role in each. */
   listTeams(query: { readonly userId: string }): Promise<readonly (TeamRecord & { readonly role: Role })[]>;
   /**
    * Deletes the team and its invitations. Returns `owns-something` if queue instances or search indexes must be moved or

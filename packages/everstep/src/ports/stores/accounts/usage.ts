@@ -21,7 +21,7 @@ export interface DayUsageRecord extends Omit<UsageRecord, 'month'> {
   readonly day: string;
 }
 
-/** Number of days before the latest one whose counts are kept. */
+/** Number of days for which counts are kept, in addition to the latest day. */
 export const DAYS_KEPT = 31;
 
 /** Number of events of one kind of an instance on one day (UTC). */
@@ -37,7 +37,7 @@ export interface DayCount {
 
 /** Stores usage. */
 export interface UsageStore {
-  /** Returns the usage of the instance, over all accounts and prices, newest month first. Written by `count-messages`. */
+  /** Returns the usage of the instance, over all accounts and prices, newest month first. `count-messages` writes add to it. */
   usage(query: { readonly instanceId: string; readonly fromMonth: string }): Promise<readonly UsageRecord[]>;
   /**
    * Returns the usage by day, oldest first. Older versions counted only by month, so early days can be missing. `fromDay` is
@@ -46,6 +46,6 @@ export interface UsageStore {
   usageByDay(query: { readonly instanceId: string; readonly fromDay: string }): Promise<readonly DayUsageRecord[]>;
   /** Adds to the counters of a day, in one transaction, for events without a unit. */
   countOfDay(counts: readonly Omit<CountOfDay, 'kind'>[]): Promise<void>;
-  /** Returns the counters of the instance from a day on (days since 1970), newest first. Also written by `count-of-day`. */
+  /** Returns the counters of the instance since `fromDay` (days since 1970), newest first. `count-of-day` writes add to them. */
   countsByDay(query: { readonly instanceId: string; readonly fromDay: number }): Promise<readonly DayCount[]>;
 }

@@ -3,11 +3,11 @@ import type { AuditEntry } from './records.js';
 
 export interface UserRecord {
   readonly userId: string;
-  /** Unique email address in lower case. */
+  /** Unique email address, lowercase. */
   readonly email: string;
   /** Time when the user was created, Unix ms. */
   readonly createdAt: number;
-  /** Time when the user was disabled, Unix ms; absent if the user can log in. */
+  /** Time when the user was disabled, Unix ms; absent if the user can sign in. */
   readonly disabledAt?: number;
   /** Present if the user can set plans and manage users. */
   readonly isOperator?: true;
@@ -32,11 +32,11 @@ export interface UserStore {
   /** Lists users after the user `after`, ordered by creation; empty if that user does not exist. */
   pageOfUsers(query: { readonly after: string | null; readonly limit: number }): Promise<readonly UserRecord[]>;
   findUser(query: { readonly userId: string }): Promise<UserRecord | null>;
-  /** Finds a user by the email address in lower case. */
+  /** Finds a user by the lowercase email address. */
   findUserByEmail(query: { readonly email: string }): Promise<UserRecord | null>;
   /**
-   * Disables the user at the time `at` (Unix ms), or enables it if `at` is null. Disabling a user ends its sessions and deletes
-   * the invitations that it made. Returns `last-operator` if no enabled operator would remain.
+   * Disables the user at the time `at` (Unix ms), or enables the user if `at` is null. Disabling ends the sessions of the user and
+   * deletes the invitations that the user created. Returns `last-operator` if no enabled operator would remain.
    */
   setUserDisabled(query: {
     readonly userId: string;
@@ -50,8 +50,8 @@ export interface UserStore {
     readonly audit?: AuditEntry;
   }): Promise<'done' | 'not-found' | 'last-operator'>;
   /**
-   * Deletes the user with its keys, sessions, memberships and invitations, and with teams that have no other member
-   * and own nothing. The successor becomes an owner of each team that would have none, and must be a member of it.
+   * Deletes the user with all keys, sessions, memberships and invitations, and with teams that have no other member and own
+   * nothing. The successor becomes an owner of each team that would have none, and must be a member of it.
    * Returns `owns-something` if queue instances or search indexes must be moved or deleted first. Audit entries are kept.
    */
   deleteUser(query: {
@@ -62,13 +62,13 @@ export interface UserStore {
   createApiKey(query: { readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
   /** Lists the keys, including revoked ones, ordered by creation. */
   listApiKeys(query: { readonly userId: string }): Promise<readonly ApiKeyRecord[]>;
-  /** Revokes the key and ends the sessions that were started with it. Returns false if the user has no such valid key. */
+  /** Revokes the key and ends the sessions that were started with it. Returns false if it is not a valid key of the user. */
   revokeApiKey(query: {
     readonly apiKeyId: string;
     readonly userId: string;
     readonly at: number;
     readonly audit?: AuditEntry;
   }): Promise<boolean>;
-  /** Revokes all valid keys of the user and ends its sessions. Returns the number of revoked keys. */
+  /** Revokes all valid keys of the user and ends the user's sessions. Returns the number of revoked keys. */
   revokeApiKeys(query: { readonly userId: string; readonly at: number; readonly audit?: AuditEntry }): Promise<number>;
 }

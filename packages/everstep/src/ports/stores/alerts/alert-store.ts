@@ -23,8 +23,8 @@ export interface AlertStore {
   /** Lists all open alerts, oldest first. */
   open(query: { readonly instanceId: string }): Promise<readonly Alert[]>;
   /**
-   * Writes the changes of a round and removes its events, in one transaction. Returns false without a change if another
-   * process has already evaluated one of the events, or has opened one of the alerts.
+   * Writes the changes that an evaluation of the rules made to alerts, and removes the evaluated events, in one transaction.
+   * Returns false without a change if another process has already evaluated one of the events, or has opened one of the alerts.
    */
   record(query: {
     readonly instanceId: string;
@@ -36,8 +36,8 @@ export interface AlertStore {
   /** Returns the number of alerts whose last notice was sent at or after `since` (Unix ms). */
   countNotified(query: { readonly instanceId: string; readonly since: number }): Promise<number>;
   /**
-   * Sets the time of the pending notice (Unix ms), or, if `notifyAt` is null, notes that it was sent. Does nothing if the
-   * notice is no longer pending.
+   * Sets the time of the pending notice (Unix ms) or, if `notifyAt` is null, records that it was sent. Does nothing if the notice
+   * is no longer pending.
    */
   moveNotice(query: {
     readonly instanceId: string;

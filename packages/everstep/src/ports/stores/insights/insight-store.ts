@@ -32,7 +32,7 @@ export interface WorkflowSumQuery extends InsightTime {
   readonly workflow: string;
 }
 
-/** Sums of one workflow. */
+/** Numbers of runs of one workflow in a time range. */
 export interface WorkflowTotals {
   /** URL of the workflow; null for the workflows beyond the maximum number that is counted by name in an hour or a day. */
   readonly workflow: string | null;
@@ -48,11 +48,11 @@ export interface WorkflowTotalsQuery extends InsightTime {
 
 export interface InsightUpkeep {
   readonly instanceId: string;
-  /** Days that ended by this time (Unix ms) get their own counters, the sums of their hours. If it is null, none do. */
+  /** Days that ended by this time (Unix ms) get counters, which are the sums of those of their hours; null adds up no days. */
   readonly daysUntil: number | null;
-  /** Minutes that started before this time (Unix ms) are removed. If it is null, none are. */
+  /** Counters of minutes that started before this time (Unix ms) are removed; null keeps all. */
   readonly minutesBefore: number | null;
-  /** Hours that started before this time (Unix ms) are removed, and days whose hours are all removed. If it is null, none are. */
+  /** Counters of hours that started before this time (Unix ms), and of days with only such hours, are removed; null keeps all. */
   readonly hoursBefore: number | null;
 }
 

@@ -12,10 +12,10 @@ import type { SqlSession } from '../connection/sql-session.js';
 import { readInstanceTotals } from '../storage/stored-bytes.js';
 import { countDays, OldDays } from './day-counts.js';
 
-export function createPostgresAccounts(database: Database, store: SqlSession): AccountStore {
+export function createPostgresAccounts(database: Database, sqlStore: SqlSession): AccountStore {
   const oldDays = new OldDays(database);
   const exclusiveWork = new ExclusiveWork(database);
-  return createAccounts(store, {
+  return createAccounts(sqlStore, {
     addAudit,
     // The first price also applies to messages that were counted before the instance had a price.
     *noteInstance(instanceId, price) {
@@ -31,12 +31,12 @@ export function createPostgresAccounts(database: Database, store: SqlSession): A
     },
     exclusively: (work, accountIds) => exclusiveWork.runForIds('accounts', accountIds, work),
     totalsOf: ({ accountId }) => readInstanceTotals(database, accountId),
-    ...createUsage(store),
+    ...createUsage(sqlStore),
     async countOfDay(counts) {
       if (counts.length === 0) return;
       await database.transaction(async (session) => countDays(session, counts));
       await oldDays.noteCounts(counts);
     },
-    countsByDay: ({ instanceId, fromDay }) => store.read(listDayCounts(instanceId, fromDay)),
+    countsByDay: ({ instanceId, fromDay }) => sqlStore.read(listDayCounts(instanceId, fromDay)),
   });
 }

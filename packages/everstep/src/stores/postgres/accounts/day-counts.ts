@@ -43,7 +43,7 @@ export function countDays(session: TransactionSession, counts: readonly Omit<Cou
 /** Removes days that are no longer read, for all instances, after the first count of a new day. */
 export class OldDays {
   private readonly database: Database;
-  private day: number | null = null;
+  private latestDay: number | null = null;
 
   constructor(database: Database) {
     this.database = database;
@@ -52,13 +52,13 @@ export class OldDays {
   /** Must be called after the counts are committed. Never rejects: rows that could not be removed are removed later. */
   async noteCounts(counts: readonly Pick<CountOfDay, 'at'>[]): Promise<void> {
     const day = Math.floor(Math.max(...counts.map(({ at }) => at)) / DAY_MS);
-    if (day === this.day) return;
-    this.day = day;
+    if (day === this.latestDay) return;
+    this.latestDay = day;
     try {
       if (this.database.engine.isDistributed) await this.database.execute(REMOVE_ALL, [day - DAYS_KEPT]);
       else while ((await this.database.execute(REMOVE, [day - DAYS_KEPT])) === REMOVED_AT_ONCE);
     } catch {
-      this.day = null;
+      this.latestDay = null;
     }
   }
 }

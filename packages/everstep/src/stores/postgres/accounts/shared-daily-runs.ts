@@ -1,6 +1,6 @@
 /**
  * Counts the daily runs of each instance whose plan limits them, in one row per instance and day. A crash of the database server
- * may lose the latest counts, because no caller waits for the disk. Runs that were started are also in `day_count`.
+ * may lose the latest counts, because no caller waits for the disk. Runs that were started are also counted in `day_count`.
  */
 import { DAYS_KEPT } from '../../../ports/stores/account-store.js';
 import type { SharedDailyRuns } from '../../../ports/stores/shared-daily-runs.js';
@@ -10,7 +10,7 @@ import { type Database, statement } from '../connection/connection.js';
 const COMMIT_WITHOUT_SYNC = statement(`SELECT set_config('synchronous_commit', 'off', true)`);
 const STARTED_RUNS = `(SELECT coalesce(sum(c.count), 0)::bigint FROM day_count c
   WHERE c.instance_id = $1 AND c.day = $2 AND c.what = 'run')`;
-/** Locks the row until the end of the transaction, so that the value read after it is the latest. */
+/** Locks the row until the end of the transaction, so that the count that is read next is the latest. */
 const LOCK = statement(`
   INSERT INTO day_taken (instance_id, day, runs) VALUES ($1, $2, 0)
   ON CONFLICT (instance_id, day) DO UPDATE SET runs = day_taken.runs`);

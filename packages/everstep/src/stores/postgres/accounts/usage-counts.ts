@@ -1,8 +1,8 @@
 /**
  * Counts the messages that instances are billed for. A batch writes one row for each instance and day, with the current owner and
- * price of the instance. Messages that are counted before there is a price have no price; the instance stores its
- * first price, so a count never waits for a change of the price. Each connection adds to its own rows, so no commit waits for
- * the count of another.
+ * price of the instance. Messages that are counted before the instance has a price are stored without one. The instance stores its
+ * first price, so a count never waits for a change of the price. Each connection adds to its own rows, so no commit waits for the
+ * count of another.
  * Keeps invariants 17 and 20.
  */
 import type { StoreWrite } from '../../../ports/stores/store.js';

@@ -39,12 +39,12 @@ const CLAIM_OF_INSTANCE = inForms(claimStatement('p.instance_id = $4').text, [
     .text.replace('WHERE c.instance_id = picked.instance_id', 'WHERE c.instance_id = $4 AND c.instance_id = picked.instance_id')
     .replace('JOIN run r ON', 'JOIN run r ON r.instance_id = $4 AND'),
 ]);
-const CLAIMED = dueTasksStatement('claimed_by = $6');
-const CLAIMED_OF_INSTANCE = dueTasksStatement('claimed_by = $6 AND instance_id = $7');
-const NEXT_UNCLAIMED = statement(`
+const SELECT_CLAIMED = dueTasksStatement('claimed_by = $6');
+const SELECT_CLAIMED_OF_INSTANCE = dueTasksStatement('claimed_by = $6 AND instance_id = $7');
+const SELECT_NEXT_UNCLAIMED = statement(`
   SELECT due_at FROM task WHERE claimed_by IS NULL AND due_at > $1 ORDER BY due_at LIMIT 1`);
-const handOverSql = (taker: string) => `
-  UPDATE task t SET claimed_by = NULL, wanted_by = ${taker}, lent_by = CASE WHEN $3 THEN $2 END
+const handOverSql = (receiverSql: string) => `
+  UPDATE task t SET claimed_by = NULL, wanted_by = ${receiverSql}, lent_by = CASE WHEN $3 THEN $2 END
   FROM ${unnest(TASK_OF_INSTANCE, 4)} AS u(${columnNames(TASK_OF_INSTANCE)})
   WHERE t.instance_id = u.instance_id AND t.run_key = u.run_key AND t.slot = u.slot AND t.claimed_by = $2
   RETURNING t.wanted_by`;
@@ -55,7 +55,7 @@ const HAND_OVER = statement(`
   SELECT count(*) FILTER (WHERE wanted_by IS NULL) AS left_over FROM handed`);
 /** Hands tasks to a node whose row is locked. If the node is null, the tasks become unclaimed. */
 const HAND_OVER_TO_LOCKED = statement(handOverSql('$1::text'));
-const STILL_LENT = statement(`
+const SELECT_OPEN_LOANS = statement(`
   SELECT u.run_key, u.slot, u.node_id
   FROM ${unnest(LOAN)} AS u(${columnNames(LOAN)}) JOIN task t ON t.instance_id = u.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
   WHERE t.due_at IS NOT NULL AND (t.claimed_by = u.node_id OR t.wanted_by = u.node_id)`);
@@ -77,7 +77,7 @@ const holdersSql = (column: string, where: string) => `
   UNION ALL
   SELECT (SELECT ${column} FROM task WHERE ${where} AND ${column} > h.id ORDER BY ${column} LIMIT 1)
   FROM ${column}_of h WHERE h.id IS NOT NULL`;
-const LOST_HOLDERS = statement(`
+const SELECT_LOST_HOLDERS = statement(`
   WITH RECURSIVE claimed_by_of AS (${holdersSql('claimed_by', 'due_at IS NOT NULL')}),
     wanted_by_of AS (${holdersSql('wanted_by', 'true')})
   SELECT id FROM (SELECT id FROM claimed_by_of UNION SELECT id FROM wanted_by_of) AS h
@@ -88,7 +88,7 @@ export async function claimDue(
   nodeId: string,
   { before, limit, instanceId }: ClaimQuery,
 ): Promise<readonly DueTask[]> {
-  const claimInInstance = (id: string, max: number) => session.query(CLAIM_OF_INSTANCE, [before, nodeId, max, id]);
+  const claimInInstance = (id: string, maxTasks: number) => session.query(CLAIM_OF_INSTANCE, [before, nodeId, maxTasks, id]);
   const claimAll = () =>
     instanceId === undefined ? session.query(CLAIM, [before, nodeId, limit]) : claimInInstance(instanceId, limit);
   const rows = session.engine.isDistributed
@@ -103,7 +103,7 @@ export async function claimDue(
 /** Returns the loans whose tasks are still claimed by, or handed to, the nodes that they were lent to. */
 export async function readOpenLoans(session: Session, instances: RunInstances, loans: readonly Loan[]): Promise<readonly Loan[]> {
   const rows = (await withInstances(instances, loans)).map(({ to, ...row }) => ({ ...row, node_id: to }));
-  return (await session.query(STILL_LENT, columnArrays(LOAN, rows))).map((row) => ({
+  return (await session.query(SELECT_OPEN_LOANS, columnArrays(LOAN, rows))).map((row) => ({
     runKey: text(row, 'run_key'),
     slot: integer(row, 'slot'),
     to: text(row, 'node_id'),
@@ -116,13 +116,13 @@ export async function readClaimed(session: Session, nodeId: string, query: DueTa
   const { instanceId } = query;
   const rows =
     instanceId === undefined
-      ? session.query(CLAIMED, parameters)
-      : session.query(CLAIMED_OF_INSTANCE, [...parameters, instanceId]);
+      ? session.query(SELECT_CLAIMED, parameters)
+      : session.query(SELECT_CLAIMED_OF_INSTANCE, [...parameters, instanceId]);
   return (await rows).map(dueTaskOf);
 }
 
 export async function readNextUnclaimedAt(session: Session, after: number): Promise<number | null> {
-  const [row] = await session.query(NEXT_UNCLAIMED, [after]);
+  const [row] = await session.query(SELECT_NEXT_UNCLAIMED, [after]);
   return row ? integer(row, 'due_at') : null;
 }
 
@@ -146,9 +146,9 @@ export async function handOver(
   const values = [from, isLent, ...columnArrays(TASK_OF_INSTANCE, rows)];
   if (database.engine.isDistributed) {
     return database.transaction(async (session) => {
-      const taker = await lockTaker(session, to);
-      await session.query(HAND_OVER_TO_LOCKED, [taker, ...values]);
-      return taker !== null;
+      const receiverId = await lockTaker(session, to);
+      await session.query(HAND_OVER_TO_LOCKED, [receiverId, ...values]);
+      return receiverId !== null;
     });
   }
   const [row] = await database.query(HAND_OVER, [to, ...values]);
@@ -172,8 +172,7 @@ export async function releaseClaims(
 ): Promise<boolean> {
   await session.execute(BEGIN_LEAVING, [nodeId]);
   if (session.engine.isDistributed) return releaseUnusedByInstance(session, nodeId, { tasks, gates });
-  // Gates are released before tasks that were handed over because of them: a node that hands over at the same time sees the
-  // release.
+  // Gates are released first, so that a node that hands tasks over because of the gates sees the release.
   const releasedGates = await session.execute(RELEASE_UNUSED_GATES, [nodeId, gates]);
   session.send(RELEASE_UNUSED_CLAIMS, [...referenceArrays(tasks), nodeId]);
   session.send(RELEASE_UNUSED_WANTED, [nodeId, gates]);
@@ -187,7 +186,7 @@ export async function releaseClaims(
 export async function releaseLostClaims(database: Database): Promise<boolean> {
   const lostNodeIds = database.engine.isDistributed
     ? await readLostHolders(database)
-    : (await database.query(LOST_HOLDERS)).map(({ id }) => String(id));
+    : (await database.query(SELECT_LOST_HOLDERS)).map(({ id }) => String(id));
   if (lostNodeIds.length === 0) return false;
   await database.transaction((session) => releaseClaimsOfNodes(session, lostNodeIds));
   return true;

@@ -33,9 +33,9 @@ import { publishPools, readConnections, readMembers, readPools } from './worker-
 export const DEFAULT_LEASE_MS = 5_000;
 /** Number of renewals of a lease within its duration. */
 const RENEWALS_PER_LEASE = 3;
-/** Delay after the expected end of another node's lease before this node checks whether it has ended. */
+/** Delay after the expected end of another node's lease before this node checks whether that lease has ended. */
 const TAKEOVER_DELAY_MS = 20;
-/** Maximum error of this node's time. While it is larger, the time of the database is read again. */
+/** Maximum error of this node's time. While the error is larger, the time of the database is read again. */
 const MAX_UNCERTAINTY_MS = 1;
 /** Maximum number of reads of the database's time, at the start and at each renewal. */
 const SAMPLES_AT_START = 8;
@@ -45,7 +45,7 @@ const WORK = 'work';
 export interface PostgresClusterOptions {
   readonly url: string;
   readonly log: Log;
-  /** Finds the primary among the servers in the URL. By default a new one is created. */
+  /** Finds the primary among the servers in the URL. By default, a new `Primary` is created. */
   readonly primary?: Primary;
   readonly facts: NodeFacts;
   /** Time after which a silent node loses its claims; at least one second. */
@@ -61,7 +61,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private readonly log: Log;
   private readonly onTakeover: (nodes: number) => void;
   private readonly lease: NodeLease;
-  /** A separate connection, so that the lease does not end because all others are in use. */
+  /** A separate connection, so that the lease does not expire because all other connections are in use. */
   private readonly leaseDatabase: Database;
   private readonly exclusiveWork: ExclusiveWork;
   private readonly time = new DatabaseTime();
@@ -71,16 +71,16 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private renewTimer: NodeJS.Timeout | undefined;
   private expiryTimer: NodeJS.Timeout | undefined;
   private takeoverTimer: NodeJS.Timeout | undefined;
-  private renewing: Promise<void> | null = null;
-  private sampling: Promise<void> | null = null;
-  private releasingLost: Promise<void> | null = null;
+  private pendingRenewal: Promise<void> | null = null;
+  private pendingSampling: Promise<void> | null = null;
+  private pendingRelease: Promise<void> | null = null;
   private batches: Pick<BatchWriter, 'settled'> | null = null;
   private instances: RunInstances;
   private isSuspended = false;
-  /** Whether the node is leaving and claims nothing more. */
+  /** Whether the node is leaving and claims no more tasks. */
   private isLeaving = false;
   private hasLeft = false;
-  /** Whether the node has joined, so that other nodes may know it. */
+  /** Whether the node has joined, so that other nodes may have found it in the table of nodes. */
   private hasJoined = false;
 
   constructor(database: Database, options: PostgresClusterOptions) {
@@ -117,7 +117,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     return this.time.now();
   }
 
-  /** Sets the writer of this node's batches. They are finished before the node releases its claims. */
+  /** Sets the writer of this node's batches. Batches in progress are finished before the node releases its claims. */
   setBatchWriter(batches: Pick<BatchWriter, 'settled' | 'instances'>): void {
     this.batches = batches;
     this.instances = batches.instances;
@@ -132,7 +132,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     return !this.isLeaving && this.lease.isValid;
   }
 
-  /** Reads the time of the database until it is known precisely enough, before it is needed. */
+  /** Samples the time of the database until it is precise enough, so that it is available when it is first needed. */
   async readTime(): Promise<void> {
     await this.sampleTime(SAMPLES_AT_START);
   }
@@ -173,7 +173,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
       this.send({ [WORK]: to });
       return;
     }
-    // That node is gone, so this node's knowledge of the cluster is outdated.
+    // That node is gone, so this node's cached state of the cluster is outdated.
     this.events.changed({ kind: 'everything' });
     this.events.work();
   }
@@ -252,7 +252,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     this.hasLeft = true;
     this.isLeaving = true;
     for (const timer of [this.renewTimer, this.expiryTimer, this.takeoverTimer]) clearTimeout(timer);
-    await Promise.all([this.renewing, this.sampling, this.releasingLost, this.batches?.settled()]);
+    await Promise.all([this.pendingRenewal, this.pendingSampling, this.pendingRelease, this.batches?.settled()]);
     this.events = NO_EVENTS;
     if (this.hasJoined) await this.giveUpLease();
     await this.notices.close();
@@ -280,10 +280,10 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   /** Reads the time separately from the renewals of the lease, which wait for the disk. */
   private sampleTimeSoon(): void {
-    this.sampling ??= this.sampleTime(SAMPLES_AT_RENEWAL)
+    this.pendingSampling ??= this.sampleTime(SAMPLES_AT_RENEWAL)
       .catch((error: unknown) => this.log.warn({ error: String(error) }, 'could not read the database clock'))
       .finally(() => {
-        this.sampling = null;
+        this.pendingSampling = null;
       });
   }
 
@@ -293,8 +293,8 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     clearTimeout(this.renewTimer);
     if (this.hasLeft) return;
     this.renewTimer = setTimeout(() => {
-      this.renewing = this.renew().finally(() => {
-        this.renewing = null;
+      this.pendingRenewal = this.renew().finally(() => {
+        this.pendingRenewal = null;
       });
     }, afterMs);
   }
@@ -340,7 +340,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     this.events.resumed({ isNewNode: true });
   }
 
-  /** Starts a timer that detects when the lease was not renewed in time, because nothing else reports that. */
+  /** Starts a timer that detects that the lease was not renewed in time, because no other event reports its expiry. */
   private watchExpiry(): void {
     clearTimeout(this.expiryTimer);
     if (this.hasLeft) return;
@@ -374,7 +374,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   /** Releases claims of removed nodes that were written while other nodes took over from them. */
   private releaseLostClaimsSoon(): void {
-    this.releasingLost ??= releaseLostClaims(this.database)
+    this.pendingRelease ??= releaseLostClaims(this.database)
       .then((hasReleased) => {
         if (!hasReleased || this.hasLeft) return;
         this.log.warn({ node: this.nodeId }, 'released tasks claimed by a removed node');
@@ -383,7 +383,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
       })
       .catch((error: unknown) => this.log.warn({ error: String(error) }, 'scan for tasks of removed nodes failed'))
       .finally(() => {
-        this.releasingLost = null;
+        this.pendingRelease = null;
       });
   }
 
@@ -409,7 +409,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 }
 
 interface Notice {
-  /** Id of the node that has work to look for; `*` for all nodes. */
+  /** Id of the node that must scan for due tasks; `*` for all nodes. */
   readonly work?: string;
   /** Id of the node that sent the notice. */
   readonly from?: string;

@@ -14,11 +14,11 @@ const LOCK_NODE = statement('SELECT node_id FROM node WHERE node_id = $1 FOR KEY
 const LOCK_CLAIMANT = statement('SELECT node_id FROM node WHERE node_id = $1 AND NOT leaving FOR KEY SHARE');
 
 const IS_DUE = 'p.due_at IS NOT NULL AND p.claimed_by IS NULL AND p.due_at <= $1';
-const FOR_NODE = 'p.queue IS NULL AND (p.wanted_by IS NULL OR p.wanted_by = $2)';
+const IS_CLAIMABLE = 'p.queue IS NULL AND (p.wanted_by IS NULL OR p.wanted_by = $2)';
 const FIND_DUE = statement(`
-  SELECT p.instance_id FROM task p WHERE ${IS_DUE} AND ${FOR_NODE} ORDER BY p.due_at, p.run_key, p.slot LIMIT $3`);
+  SELECT p.instance_id FROM task p WHERE ${IS_DUE} AND ${IS_CLAIMABLE} ORDER BY p.due_at, p.run_key, p.slot LIMIT $3`);
 
-/** Resolves with `fallback` if the server of the instance has just stopped. Its tasks are claimed when it is back. */
+/** Resolves with `fallback` if the server of the instance has just stopped. The tasks are claimed when the server is back. */
 async function resultUnlessDown<Result>(work: Promise<Result>, fallback: Result): Promise<Result> {
   try {
     return await work;
@@ -45,15 +45,15 @@ export async function claimByInstance(
   return claimedRows.flat();
 }
 
-const HELD_BY = '(claimed_by = ANY($1::text[]) OR wanted_by = ANY($1::text[]))';
-const LOST_CLAIMS = statement(`
+const IS_HELD_BY_NODES = '(claimed_by = ANY($1::text[]) OR wanted_by = ANY($1::text[]))';
+const SELECT_LOST_CLAIMANTS = statement(`
   SELECT DISTINCT claimed_by AS id FROM task WHERE due_at IS NOT NULL AND claimed_by IS NOT NULL AND claimed_by <> ALL($1::text[])`);
-const LOST_WANTED = statement(
+const SELECT_LOST_RECEIVERS = statement(
   'SELECT DISTINCT wanted_by AS id FROM task WHERE wanted_by IS NOT NULL AND wanted_by <> ALL($1::text[])',
 );
-const NODE_IDS = statement('SELECT node_id FROM node');
-const INSTANCES_OF_HOLDERS = statement(`SELECT DISTINCT instance_id FROM task WHERE ${HELD_BY}`);
-const GATES_OF = statement('SELECT instance_id FROM gate_lease WHERE node_id = ANY($1::text[])');
+const SELECT_NODE_IDS = statement('SELECT node_id FROM node');
+const SELECT_INSTANCES_OF_HOLDERS = statement(`SELECT DISTINCT instance_id FROM task WHERE ${IS_HELD_BY_NODES}`);
+const SELECT_GATES = statement('SELECT instance_id FROM gate_lease WHERE node_id = ANY($1::text[])');
 const RELEASE_CLAIMS = statement(
   'UPDATE task SET claimed_by = NULL, wanted_by = NULL WHERE instance_id = $2 AND claimed_by = ANY($1::text[])',
 );
@@ -61,7 +61,7 @@ const RELEASE_WANTED = statement('UPDATE task SET wanted_by = NULL WHERE instanc
 const RELEASE_GATES = statement('DELETE FROM gate_lease WHERE instance_id = $2 AND node_id = ANY($1::text[])');
 
 const readNodeIds = async (session: Session): Promise<readonly string[]> =>
-  (await session.query(NODE_IDS)).map((row) => text(row, 'node_id'));
+  (await session.query(SELECT_NODE_IDS)).map((row) => text(row, 'node_id'));
 
 /**
  * Returns the holders of claims that have no row in the table of nodes. A node joins before it claims, so the nodes are read again
@@ -69,54 +69,60 @@ const readNodeIds = async (session: Session): Promise<readonly string[]> =>
  */
 export async function readLostHolders(session: Session): Promise<readonly string[]> {
   const nodeIds = await readNodeIds(session);
-  const claims = await Promise.all([session.query(LOST_CLAIMS, [nodeIds]), session.query(LOST_WANTED, [nodeIds])]);
-  const candidates = new Set(claims.flat().map((row) => text(row, 'id')));
+  const holderRows = await Promise.all([
+    session.query(SELECT_LOST_CLAIMANTS, [nodeIds]),
+    session.query(SELECT_LOST_RECEIVERS, [nodeIds]),
+  ]);
+  const candidates = new Set(holderRows.flat().map((row) => text(row, 'id')));
   if (candidates.size > 0) for (const nodeId of await readNodeIds(session)) candidates.delete(nodeId);
   return [...candidates];
 }
 
 /** Releases all claims and gates of these nodes. */
 export async function releaseClaimsByInstance(session: TransactionSession, nodeIds: readonly string[]): Promise<void> {
-  const [gates, tasks] = await Promise.all([session.query(GATES_OF, [nodeIds]), session.query(INSTANCES_OF_HOLDERS, [nodeIds])]);
-  for (const row of gates) session.send(RELEASE_GATES, [nodeIds, text(row, 'instance_id')]);
-  for (const row of tasks) {
+  const [gateRows, taskRows] = await Promise.all([
+    session.query(SELECT_GATES, [nodeIds]),
+    session.query(SELECT_INSTANCES_OF_HOLDERS, [nodeIds]),
+  ]);
+  for (const row of gateRows) session.send(RELEASE_GATES, [nodeIds, text(row, 'instance_id')]);
+  for (const row of taskRows) {
     session.send(RELEASE_CLAIMS, [nodeIds, text(row, 'instance_id')]);
     session.send(RELEASE_WANTED, [nodeIds, text(row, 'instance_id')]);
   }
 }
 
-const CLAIMS_OF = statement('SELECT instance_id, run_key, slot FROM task WHERE claimed_by = $1');
-const WANTED_OF = statement('SELECT DISTINCT instance_id FROM task WHERE wanted_by = $1');
+const SELECT_CLAIMS = statement('SELECT instance_id, run_key, slot FROM task WHERE claimed_by = $1');
+const SELECT_INSTANCES_OF_RECEIVER = statement('SELECT DISTINCT instance_id FROM task WHERE wanted_by = $1');
 const RELEASE_CLAIM = statement(`
   UPDATE task SET claimed_by = NULL, wanted_by = NULL WHERE instance_id = $2 AND run_key = $3 AND slot = $4 AND claimed_by = $1`);
 
-/** Releases the claims and gates of a stopping node, except those of its work in progress. Returns whether it released gates. */
+/** Releases the claims and gates of a stopping node, except those of its work in progress. Returns whether gates were released. */
 export async function releaseUnusedByInstance(
   session: TransactionSession,
   nodeId: string,
   { tasks, gates }: WorkInProgress,
 ): Promise<boolean> {
-  const keptGates = new Set(gates);
-  // Gates are released first: a node that hands tasks over because of them sees the release.
-  const releasedGates = (await session.query(GATES_OF, [[nodeId]]))
+  const busyInstanceIds = new Set(gates);
+  // Gates are released first, so that a node that hands tasks over because of the gates sees the release.
+  const releasedInstanceIds = (await session.query(SELECT_GATES, [[nodeId]]))
     .map((row) => text(row, 'instance_id'))
-    .filter((id) => !keptGates.has(id));
-  for (const instanceId of releasedGates) await session.execute(RELEASE_GATES, [[nodeId], instanceId]);
-  const keptTasks = new Set(tasks.map(({ runKey, slot }) => `${runKey}\n${slot}`));
-  for (const { instance_id, run_key, slot } of await session.query(CLAIMS_OF, [nodeId])) {
+    .filter((id) => !busyInstanceIds.has(id));
+  for (const instanceId of releasedInstanceIds) await session.execute(RELEASE_GATES, [[nodeId], instanceId]);
+  const tasksInProgress = new Set(tasks.map(({ runKey, slot }) => `${runKey}\n${slot}`));
+  for (const { instance_id, run_key, slot } of await session.query(SELECT_CLAIMS, [nodeId])) {
     const [instanceId, runKey, taskSlot] = [String(instance_id), String(run_key), Number(slot)];
-    if (!keptTasks.has(`${runKey}\n${taskSlot}`)) session.send(RELEASE_CLAIM, [nodeId, instanceId, runKey, taskSlot]);
+    if (!tasksInProgress.has(`${runKey}\n${taskSlot}`)) session.send(RELEASE_CLAIM, [nodeId, instanceId, runKey, taskSlot]);
   }
-  for (const row of await session.query(WANTED_OF, [nodeId])) {
+  for (const row of await session.query(SELECT_INSTANCES_OF_RECEIVER, [nodeId])) {
     const instanceId = text(row, 'instance_id');
-    if (!keptGates.has(instanceId)) session.send(RELEASE_WANTED, [[nodeId], instanceId]);
+    if (!busyInstanceIds.has(instanceId)) session.send(RELEASE_WANTED, [[nodeId], instanceId]);
   }
-  return releasedGates.length > 0;
+  return releasedInstanceIds.length > 0;
 }
 
 const TAKE_GATE = statement('INSERT INTO gate_lease (instance_id, node_id) VALUES ($1, $2) ON CONFLICT (instance_id) DO NOTHING');
 
-/** Takes the gates of an instance if no node holds them. Returns whether it took them. */
+/** Takes the gates of an instance for the node if no node holds them. Returns whether it took them. */
 export async function takeGate(session: TransactionSession, instanceId: string, nodeId: string): Promise<boolean> {
   if ((await session.query(LOCK_CLAIMANT, [nodeId])).length === 0) return false;
   return (await session.execute(TAKE_GATE, [instanceId, nodeId])) > 0;
@@ -132,7 +138,7 @@ const INSTANCES_WITHOUT_HOLDER = statement(`
     AND NOT EXISTS (SELECT 1 FROM gate_lease g WHERE g.instance_id = p.instance_id)`);
 const HELD_MESSAGES = `FROM task p JOIN gate_lease g ON g.instance_id = p.instance_id
   WHERE ${IS_DUE_MESSAGE} AND g.node_id = $2 AND p.due_at > $3 AND (p.claimed_by IS NULL OR (p.claimed_by = $2 AND $4::boolean))`;
-const PAGE = statement(`SELECT p.due_at ${HELD_MESSAGES} ORDER BY p.due_at LIMIT $5`);
+const SELECT_DUE_TIMES = statement(`SELECT p.due_at ${HELD_MESSAGES} ORDER BY p.due_at LIMIT $5`);
 const INSTANCES_WITH_MESSAGES = statement(`SELECT DISTINCT p.instance_id ${HELD_MESSAGES}`);
 const LOCK_GATE = statement('SELECT instance_id FROM gate_lease WHERE instance_id = $1 AND node_id = $2 FOR KEY SHARE');
 /** A limit that no instance reaches. */
@@ -141,7 +147,7 @@ const NO_LIMIT = 2_147_483_647;
 /** Runs `work` as a transaction, or within an open transaction. */
 export type Transact = <Result>(work: (session: TransactionSession) => Promise<Result>) => Promise<Result>;
 
-/** Takes the gates without a holder, of the instance or of all with due messages in queues. */
+/** Takes gates that no node holds: those of the instance, or of all instances with due messages in queues. */
 async function takeGates(
   session: Session,
   transact: Transact,
@@ -151,7 +157,7 @@ async function takeGates(
   const rows = instanceId === undefined ? await session.query(INSTANCES_WITHOUT_HOLDER, [before]) : [{ instance_id: instanceId }];
   for (const id of rows.map((row) => text(row, 'instance_id')).sort())
     await resultUnlessDown(
-      transact((claimant) => takeGate(claimant, id, nodeId)),
+      transact((transaction) => takeGate(transaction, id, nodeId)),
       false,
     );
 }
@@ -162,8 +168,8 @@ interface QueuedPage {
 }
 
 /**
- * Runs `claim` for each instance whose gates the node holds, with its row and the gates locked. A page contains all messages up to
- * a due time, so that the next page starts behind it in each instance.
+ * Runs `claim` for each instance whose gates the node holds, while the row of the node and the gates are locked. A page contains
+ * all messages up to a due time, so that the next page starts after that time in each instance.
  */
 export async function claimQueuedByInstance(
   session: Session,
@@ -175,14 +181,14 @@ export async function claimQueuedByInstance(
   const { before, after, includesClaimed, limit, instanceId } = query;
   if (after === null) await takeGates(session, transact, nodeId, query);
   const claimInInstance = (id: string, page: QueuedPage) =>
-    transact(async (claimant) => {
-      if ((await claimant.query(LOCK_CLAIMANT, [nodeId])).length === 0) return [];
-      return (await claimant.query(LOCK_GATE, [id, nodeId])).length === 0 ? [] : claim(claimant, id, page);
+    transact(async (transaction) => {
+      if ((await transaction.query(LOCK_CLAIMANT, [nodeId])).length === 0) return [];
+      return (await transaction.query(LOCK_GATE, [id, nodeId])).length === 0 ? [] : claim(transaction, id, page);
     });
   if (instanceId !== undefined) return claimInInstance(instanceId, { before, limit });
-  const page = await session.query(PAGE, [before, nodeId, after ?? -1, includesClaimed, limit]);
-  const last = page.at(-1);
-  const dueUntil = last && page.length === limit ? integer(last, 'due_at') : before;
+  const dueTimes = await session.query(SELECT_DUE_TIMES, [before, nodeId, after ?? -1, includesClaimed, limit]);
+  const lastDueTime = dueTimes.at(-1);
+  const dueUntil = lastDueTime && dueTimes.length === limit ? integer(lastDueTime, 'due_at') : before;
   const instances = await session.query(INSTANCES_WITH_MESSAGES, [dueUntil, nodeId, after ?? -1, includesClaimed]);
   const claimedTasks: DueTask[] = [];
   for (const row of instances)

@@ -1,20 +1,20 @@
-/** Runs work that only one process on a schema may do at a time. The others wait for it or skip it. Keeps invariant 37. */
+/** Runs work that only one process on a schema may do at a time. Other processes wait or skip the work. Keeps invariant 37. */
 import type pg from 'pg';
 import type { Database } from '../connection/connection.js';
 
-/** Maximum wait for a lock, shorter than the client's own timeout for a response. */
+/** Maximum wait for a lock, shorter than the client's timeout for a response. */
 const MAX_WAIT = '40s';
 const LOCK_TIMEOUT = '55P03';
-/** Maximum number of connections for waiting: enough others remain for the work that is waited for. */
+/** Maximum number of connections that hold or wait for a lock, so that enough others remain for the work itself. */
 const MAX_CONNECTIONS = 3;
 
-const KEY = `hashtextextended(current_schema() || ' everstep ' || $1, 0)`;
+const LOCK_KEY = `hashtextextended(current_schema() || ' everstep ' || $1, 0)`;
 
-/** Takes the lock. Rejects if another process holds it for too long. A lock ends with its connection, even of a killed process. */
+/** Takes the lock. Rejects if another process holds it for too long. The lock ends with the connection, even after a crash. */
 async function lock(client: pg.ClientBase, name: string, mode: '' | '_shared' = ''): Promise<void> {
   await client.query(`SET statement_timeout = 0; SET lock_timeout = '${MAX_WAIT}'`);
   try {
-    await client.query(`SELECT pg_advisory_lock${mode}(${KEY})`, [name]);
+    await client.query(`SELECT pg_advisory_lock${mode}(${LOCK_KEY})`, [name]);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : null;
     if (code !== LOCK_TIMEOUT) throw error;
@@ -41,7 +41,10 @@ export class ExclusiveWork {
     });
   }
 
-  /** Like `run`, for individual ids of this kind, or for all of them if `ids` is null. Ids are locked in one order. */
+  /**
+   * Like `run`, but only work with the same name on one of these ids is excluded; null means all ids. Ids are locked in a fixed
+   * order.
+   */
   runForIds<Result>(name: string, ids: readonly string[] | null, work: () => Promise<Result>): Promise<Result> {
     if (ids === null) return this.run(name, work);
     return this.withLimitedConnection(async (client) => {
@@ -54,13 +57,13 @@ export class ExclusiveWork {
   /** Like `run`, but if the work is already in progress, does nothing and resolves with false. */
   tryExclusively(name: string, work: () => Promise<void>): Promise<boolean> {
     return this.withLimitedConnection(async (client) => {
-      const { rows } = await client.query(`SELECT pg_try_advisory_lock(${KEY}) AS free`, [name]);
+      const { rows } = await client.query(`SELECT pg_try_advisory_lock(${LOCK_KEY}) AS free`, [name]);
       if (rows[0]?.free !== true) return false;
       try {
         await work();
       } finally {
         // The end of the connection also releases the lock, but only some time after this has resolved.
-        await client.query(`SELECT pg_advisory_unlock(${KEY})`, [name]).catch(() => {});
+        await client.query(`SELECT pg_advisory_unlock(${LOCK_KEY})`, [name]).catch(() => {});
       }
       return true;
     });
@@ -72,8 +75,8 @@ export class ExclusiveWork {
     try {
       return await this.database.withConnection(work);
     } finally {
-      const next = this.waiters.shift();
-      if (next) next();
+      const nextWaiter = this.waiters.shift();
+      if (nextWaiter) nextWaiter();
       else this.freeConnections++;
     }
   }

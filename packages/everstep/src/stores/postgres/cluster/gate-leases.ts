@@ -5,7 +5,7 @@ import { type Database, type Session, statement } from '../connection/connection
 import { takeGate } from './distributed-claims.js';
 
 const SELECT_HOLDER = statement('SELECT node_id FROM gate_lease WHERE instance_id = $1');
-/** Takes the gates and locks the row of the node: a node that takes over from it waits, and sees this lease. */
+/** Takes the gates and locks the row of the node, so that a node that takes over from it waits, and then sees this lease. */
 const TAKE = statement(`
   WITH taker AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $2 AND NOT leaving FOR KEY SHARE)
   INSERT INTO gate_lease (instance_id, node_id) SELECT $1, node_id FROM taker
@@ -13,7 +13,7 @@ const TAKE = statement(`
 const UPDATE_STATUS = statement('UPDATE gate_lease SET standing = $3 WHERE instance_id = $1 AND node_id = $2');
 const SELECT_STATUS = statement('SELECT standing FROM gate_lease WHERE instance_id = $1');
 
-/** Returns the node that holds the gates. This node takes them if no node does; `take` resolves with whether it took them. */
+/** Returns the node that holds the gates. If no node holds them, this node takes them; `take` resolves with whether it did. */
 export async function gateHolderOf(
   session: Session,
   instanceId: string,
@@ -23,7 +23,7 @@ export async function gateHolderOf(
   for (;;) {
     const [row] = await session.query(SELECT_HOLDER, [instanceId]);
     if (row) return text(row, 'node_id');
-    // A node without a row takes nothing, because its lease has ended. Neither does a leaving node.
+    // A node without a row takes no gates, because its lease has ended. A leaving node takes none either.
     if (await take()) return nodeId;
     const [otherHolder] = await session.query(SELECT_HOLDER, [instanceId]);
     if (otherHolder) return text(otherHolder, 'node_id');

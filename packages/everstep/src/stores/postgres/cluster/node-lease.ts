@@ -1,6 +1,6 @@
 /**
- * The lease of this node in the table of nodes. Other nodes check it against the database's clock. The node itself judges it by the
- * machine's monotonic clock, from before the lease was requested, so it stops before the others consider it expired.
+ * The lease of this node in the table of nodes. Other nodes check the lease against the database's clock. The node itself measures
+ * it with the machine's monotonic clock, starting before it requests the lease, so it stops before other nodes take over.
  * Keeps invariant 24.
  */
 import { randomBytes } from 'node:crypto';
@@ -10,36 +10,36 @@ import { type Database, type Session, statement } from '../connection/connection
 import { releaseClaimsOfNodes } from './claims.js';
 
 /** SQL for the time in Unix ms with microseconds. A rounded time could be wrong by half a millisecond. */
-const MILLISECONDS = '(extract(epoch FROM clock_timestamp()) * 1000)::double precision';
+const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::double precision';
 
 const JOIN = statement(`
   INSERT INTO node (node_id, lease_until, host, version, url)
   VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond', $3, $4, $5)
-  RETURNING ${MILLISECONDS} AS now`);
-/** Renews the lease, even one that has ended, until another node removes the row. */
+  RETURNING ${NOW_MS} AS now`);
+/** Renews the lease, even after its end, unless another node has removed the row. */
 const RENEW = statement(`
   WITH renewed AS (
     UPDATE node SET lease_until = clock_timestamp() + $2 * interval '1 millisecond' WHERE node_id = $1 RETURNING 1
   )
-  SELECT (SELECT count(*) FROM renewed) AS renewed, ${MILLISECONDS} AS now,
+  SELECT (SELECT count(*) FROM renewed) AS renewed, ${NOW_MS} AS now,
     (SELECT (extract(epoch FROM min(lease_until)) * 1000)::bigint FROM node WHERE node_id <> $1) AS next_end`);
 const DELETE_EXPIRED = statement('DELETE FROM node WHERE lease_until < clock_timestamp() RETURNING node_id');
-const TIME = statement(`SELECT ${MILLISECONDS} AS now`);
+const SELECT_TIME = statement(`SELECT ${NOW_MS} AS now`);
 /** Selects all nodes. There are few. */
-const NODES = statement(`
+const SELECT_NODES = statement(`
   SELECT node_id, host, version, leaving, (extract(epoch FROM joined_at) * 1000)::bigint AS joined_at,
     (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until
   FROM node ORDER BY node.joined_at, node_id`);
 /** Counts the claimed tasks of each node, in the index of claims. */
-const CLAIMS_BY_NODE = statement(`
+const COUNT_CLAIMS = statement(`
   SELECT claimed_by AS node_id, count(*) AS count FROM task WHERE due_at IS NOT NULL AND claimed_by IS NOT NULL GROUP BY 1`);
-const GATES_BY_NODE = statement('SELECT node_id, count(*) AS count FROM gate_lease GROUP BY 1');
+const COUNT_GATES = statement('SELECT node_id, count(*) AS count FROM gate_lease GROUP BY 1');
 const LEAVE = statement('DELETE FROM node WHERE node_id = $1');
 
 export interface NodeFacts {
   readonly host: string;
   readonly version: string;
-  /** URL at which workers reach this node; null or absent if it has no address of its own. */
+  /** URL at which workers reach this node; null or absent if the node has no separate address. */
   readonly url?: string | null;
 }
 
@@ -59,7 +59,7 @@ export interface Renewal extends TimeSample {
 
 export async function readTime(session: Session): Promise<TimeSample> {
   const requestedAt = performance.now();
-  const [row] = await session.query(TIME);
+  const [row] = await session.query(SELECT_TIME);
   return { requestedAt, respondedAt: performance.now(), now: nowOf(row) };
 }
 
@@ -71,7 +71,7 @@ export class NodeLease {
   private id = '';
   private validUntil = Number.NEGATIVE_INFINITY;
 
-  /** `leaseDatabase` is for statements that must not wait for anything else; a takeover from other nodes may take longer. */
+  /** `leaseDatabase` is for statements that must not wait for anything else; `database` is for takeovers, which can take longer. */
   constructor(
     { leaseDatabase, database }: { readonly leaseDatabase: Database; readonly database: Database },
     leaseMs: number,
@@ -86,7 +86,7 @@ export class NodeLease {
   get nodeId(): string {
     return this.id;
   }
-  /** Milliseconds of the monotonic clock until which the lease is certainly valid. */
+  /** Time of the monotonic clock, in ms, until which the lease is certainly valid. */
   get until(): number {
     return this.validUntil;
   }
@@ -122,9 +122,9 @@ export class NodeLease {
 
   async nodes(): Promise<readonly NodeStatus[]> {
     const [nodes, claims, gates] = await Promise.all([
-      this.database.query(NODES),
-      this.database.query(CLAIMS_BY_NODE),
-      this.database.query(GATES_BY_NODE),
+      this.database.query(SELECT_NODES),
+      this.database.query(COUNT_CLAIMS),
+      this.database.query(COUNT_GATES),
     ]);
     const countOf = (counts: readonly Row[], nodeId: string) => {
       const row = counts.find(({ node_id: id }) => id === nodeId);
@@ -143,12 +143,12 @@ export class NodeLease {
     }));
   }
 
-  /** Removes the rows of nodes whose lease has ended and releases their claims. Returns their number. */
+  /** Removes the rows of nodes whose lease has ended and releases their claims. Returns the number of removed nodes. */
   async removeExpiredNodes(): Promise<number> {
     return this.database.transaction(async (session) => {
-      const ids = (await session.query(DELETE_EXPIRED)).map(({ node_id: id }) => String(id));
-      if (ids.length > 0) await releaseClaimsOfNodes(session, ids);
-      return ids.length;
+      const nodeIds = (await session.query(DELETE_EXPIRED)).map(({ node_id: nodeId }) => String(nodeId));
+      if (nodeIds.length > 0) await releaseClaimsOfNodes(session, nodeIds);
+      return nodeIds.length;
     });
   }
 

@@ -1,6 +1,6 @@
 /**
- * Sends notices between nodes with NOTIFY, and receives them with LISTEN on a separate connection. Notices may be lost when that
- * connection is lost. `onMissed` is then called.
+ * Sends notices between nodes with NOTIFY, and receives them with LISTEN on a separate connection. If that connection is lost,
+ * notices may be lost too; `onMissed` is called when the connection is open again.
  * Keeps invariant 26.
  */
 import { createHash } from 'node:crypto';
@@ -9,15 +9,15 @@ import type { Log } from '../../../ports/log.js';
 import { type Session, statement } from '../connection/connection.js';
 import type { Primary } from '../connection/primary.js';
 
-const FIRST_PAUSE_MS = 100;
-const MAX_PAUSE_MS = 5_000;
+const FIRST_RETRY_DELAY_MS = 100;
+const MAX_RETRY_DELAY_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_AFTER_MS = 5_000;
 /** Maximum length of a payload: the limit of PostgreSQL minus a margin. */
 const MAX_PAYLOAD_BYTES = 7_900;
 
 const NOTIFY = statement('SELECT pg_notify($1, $2)');
-const SCHEMA = statement('SELECT current_schema() AS schema');
+const SELECT_SCHEMA = statement('SELECT current_schema() AS schema');
 
 export interface NoticesOptions {
   readonly primary: Primary;
@@ -33,7 +33,7 @@ export class Notices {
   private channel = '';
   private client: pg.Client | null = null;
   private retryTimer: NodeJS.Timeout | undefined;
-  private pauseMs = FIRST_PAUSE_MS;
+  private retryDelayMs = FIRST_RETRY_DELAY_MS;
   private isClosed = false;
 
   constructor(session: Session, options: NoticesOptions) {
@@ -42,9 +42,9 @@ export class Notices {
     options.primary.onChange(() => this.client?.connection.stream.destroy());
   }
 
-  /** Starts listening. Rejects if that fails. A connection that is lost later is opened again. */
+  /** Starts listening. Rejects if that fails. A connection that is lost later is reopened. */
   async listen(): Promise<void> {
-    const [row] = await this.session.query(SCHEMA);
+    const [row] = await this.session.query(SELECT_SCHEMA);
     // Channels belong to the whole database, in which other installations can have their own schemas.
     const schema = typeof row?.schema === 'string' ? row.schema : '';
     this.channel = `everstep_${createHash('sha256').update(schema).digest('hex').slice(0, 16)}`;
@@ -88,7 +88,7 @@ export class Notices {
       throw error;
     }
     this.client = client;
-    this.pauseMs = FIRST_PAUSE_MS;
+    this.retryDelayMs = FIRST_RETRY_DELAY_MS;
   }
 
   private onConnectionLost(client: pg.Client): void {
@@ -105,12 +105,12 @@ export class Notices {
       this.connect().then(
         () => this.options.onMissed(),
         (error: Error) => {
-          this.pauseMs = Math.min(MAX_PAUSE_MS, this.pauseMs * 2);
-          const fields = { retryAfterMs: this.pauseMs, error: error.message };
+          this.retryDelayMs = Math.min(MAX_RETRY_DELAY_MS, this.retryDelayMs * 2);
+          const fields = { retryAfterMs: this.retryDelayMs, error: error.message };
           this.options.log.warn(fields, 'could not listen for notices from other nodes, retrying');
           this.connectLater();
         },
       );
-    }, this.pauseMs);
+    }, this.retryDelayMs);
   }
 }

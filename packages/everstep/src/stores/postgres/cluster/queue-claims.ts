@@ -27,24 +27,24 @@ const takeGatesStatement = (where: string) =>
 const TAKE_GATES = takeGatesStatement('true');
 const TAKE_GATES_OF_INSTANCE = takeGatesStatement('p.instance_id = $3');
 
-const dueMessages = (where: string) => `
+const dueMessagesSql = (where: string) => `
   SELECT p.instance_id, p.run_key, p.slot, p.due_at FROM task p
   WHERE ${where} AND p.due_at IS NOT NULL AND p.due_at <= $1 AND p.due_at > $4`;
-const DUE_MESSAGES = dueMessages('p.queue IS NOT NULL');
-const unclaimedMessages = (from: string) => `${from} AND p.claimed_by IS NULL
+const DUE_MESSAGES = dueMessagesSql('p.queue IS NOT NULL');
+const unclaimedSql = (messagesSql: string) => `${messagesSql} AND p.claimed_by IS NULL
     AND EXISTS (SELECT 1 FROM gate_lease g WHERE g.instance_id = p.instance_id AND g.node_id = $2)`;
 
 /**
- * Returns a statement that claims a page of messages. Messages with the same due time are never split across two pages: their order
- * is that of `place`, by which the page is sorted.
+ * Returns a statement that claims a page of messages. Messages with the same due time are never split across two pages, because
+ * their order is that of `place`, by which only the messages within a page are sorted.
  *
  * The locks make a node that takes over from this one wait, so that it sees the claims of this node. A takeover also locks the row
- * of the node first. A node whose work was taken over finds no row and claims nothing.
+ * of the node first. A node whose work was taken over finds no row and claims no messages.
  */
-const claimStatement = (from: string) =>
+const claimStatement = (messagesSql: string) =>
   statement(`
   WITH seen AS MATERIALIZED (
-    SELECT * FROM (${from}) AS p ORDER BY p.due_at FETCH FIRST ($3::bigint) ROWS WITH TIES
+    SELECT * FROM (${messagesSql}) AS p ORDER BY p.due_at FETCH FIRST ($3::bigint) ROWS WITH TIES
   ), claimant AS MATERIALIZED (
     SELECT n.node_id FROM node n WHERE n.node_id = $2 AND NOT n.leaving AND EXISTS (SELECT 1 FROM seen) FOR KEY SHARE OF n
   ), held AS MATERIALIZED (
@@ -65,11 +65,11 @@ const claimStatement = (from: string) =>
     JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
   ORDER BY t.due_at, r.place, t.slot`);
 
-const CLAIM = claimStatement(unclaimedMessages(DUE_MESSAGES));
-/** Claims messages of one instance. It cannot use the index of all queued messages, because other instances may have many. */
-const CLAIM_OF_INSTANCE = claimStatement(unclaimedMessages(dueMessages('p.instance_id = $5 AND num_nonnulls(p.queue) = 1')));
+const CLAIM = claimStatement(unclaimedSql(DUE_MESSAGES));
+/** Claims messages of one instance. `num_nonnulls` avoids the index of all queued messages: other instances may have many. */
+const CLAIM_OF_INSTANCE = claimStatement(unclaimedSql(dueMessagesSql('p.instance_id = $5 AND num_nonnulls(p.queue) = 1')));
 /** Reads unclaimed and claimed messages in one snapshot: a claim whose response was lost may become visible at any moment. */
-const CLAIM_WITH_CLAIMED = claimStatement(`${unclaimedMessages(DUE_MESSAGES)} UNION ALL ${DUE_MESSAGES} AND p.claimed_by = $2`);
+const CLAIM_WITH_CLAIMED = claimStatement(`${unclaimedSql(DUE_MESSAGES)} UNION ALL ${DUE_MESSAGES} AND p.claimed_by = $2`);
 
 /** Selects the page of one instance from distributed tables. */
 const PAGE_ON_SERVER = statement(`
@@ -80,7 +80,7 @@ const PAGE_ON_SERVER = statement(`
     ORDER BY p.due_at FETCH FIRST ($2::bigint) ROWS WITH TIES
   ) t JOIN run r ON r.instance_id = $4 AND r.run_key = t.run_key
   ORDER BY t.due_at, r.place, t.slot`);
-/** Marks messages as claimed. Messages whose rows are locked are marked at a later read. */
+/** Marks messages as claimed. Messages whose rows are locked are marked by a later read. */
 const MARK_ON_SERVER = statement(`
   UPDATE task c SET claimed_by = $2, wanted_by = NULL FROM (
     SELECT p.run_key, p.slot FROM unnest($3::text[], $4::integer[]) AS u (run_key, slot)
@@ -113,11 +113,11 @@ export async function claimQueuedOnServers(
 ): Promise<readonly DueTask[]> {
   const { after, includesClaimed } = query;
   // The row of the node and the gates are locked, so that a node that takes over sees the claims.
-  const claimedTasks = await claimQueuedByInstance(session, transact, nodeId, query, async (claimant, id, page) => {
-    const rows = await claimant.query(PAGE_ON_SERVER, [page.before, page.limit, after ?? -1, id, nodeId, includesClaimed]);
+  const claimedTasks = await claimQueuedByInstance(session, transact, nodeId, query, async (transaction, id, page) => {
+    const rows = await transaction.query(PAGE_ON_SERVER, [page.before, page.limit, after ?? -1, id, nodeId, includesClaimed]);
     const tasks = rows.map(dueTaskOf);
-    const keys = [tasks.map(({ runKey }) => runKey), tasks.map(({ slot }) => slot)];
-    if (tasks.length > 0) await claimant.execute(MARK_ON_SERVER, [id, nodeId, ...keys]);
+    const taskColumns = [tasks.map(({ runKey }) => runKey), tasks.map(({ slot }) => slot)];
+    if (tasks.length > 0) await transaction.execute(MARK_ON_SERVER, [id, nodeId, ...taskColumns]);
     return tasks;
   });
   // The sort is stable, so the order of the messages of an instance does not change.

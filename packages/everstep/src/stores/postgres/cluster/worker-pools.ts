@@ -8,8 +8,8 @@ import { type Columns, columnArrays, columnNames, unnest } from '../connection/r
 const POOL_NAME = { instance_id: 'text', app: 'text' } as const satisfies Columns;
 const POOL = { ...POOL_NAME, places: 'bigint', workflows: 'text', connections: 'text' } as const satisfies Columns;
 
-const MEMBERS = statement('SELECT node_id, url, workers_version FROM node WHERE NOT leaving ORDER BY joined_at, node_id');
-/** Locks the row of the node and increments its version. A node without a row publishes nothing, because its lease has ended. */
+const SELECT_MEMBERS = statement('SELECT node_id, url, workers_version FROM node WHERE NOT leaving ORDER BY joined_at, node_id');
+/** Locks the row of the node and increments its version. A node without a row publishes no pools, because its lease has ended. */
 const INCREMENT_VERSION = statement('UPDATE node SET workers_version = workers_version + 1 WHERE node_id = $1');
 const PUT = statement(`
   INSERT INTO worker_pool (node_id, ${columnNames(POOL)})
@@ -20,8 +20,10 @@ const PUT = statement(`
 const REMOVE = statement(`
   DELETE FROM worker_pool p USING ${unnest(POOL_NAME, 2)} AS u(${columnNames(POOL_NAME)})
   WHERE p.node_id = $1 AND p.instance_id = u.instance_id AND p.app = u.app`);
-const POOLS = statement('SELECT node_id, instance_id, app, places, workflows FROM worker_pool WHERE node_id = ANY($1::text[])');
-const CONNECTIONS = statement('SELECT connections FROM worker_pool WHERE instance_id = $1 AND node_id <> $2');
+const SELECT_POOLS = statement(
+  'SELECT node_id, instance_id, app, places, workflows FROM worker_pool WHERE node_id = ANY($1::text[])',
+);
+const SELECT_CONNECTIONS = statement('SELECT connections FROM worker_pool WHERE instance_id = $1 AND node_id <> $2');
 
 const memberOf = (row: Row): ClusterMember => ({
   nodeId: text(row, 'node_id'),
@@ -38,14 +40,14 @@ const poolOf = (row: Row): NodePool => ({
 });
 
 export const readMembers = async (session: Session): Promise<readonly ClusterMember[]> =>
-  (await session.query(MEMBERS)).map(memberOf);
+  (await session.query(SELECT_MEMBERS)).map(memberOf);
 
 export const readPools = async (session: Session, nodeIds: readonly string[]): Promise<readonly NodePool[]> =>
-  (await session.query(POOLS, [nodeIds])).map(poolOf);
+  (await session.query(SELECT_POOLS, [nodeIds])).map(poolOf);
 
 /** Returns the connections of an instance to all nodes except this one. */
 export async function readConnections(session: Session, instanceId: string, nodeId: string): Promise<readonly WorkerStatus[]> {
-  const rows = await session.query(CONNECTIONS, [instanceId, nodeId]);
+  const rows = await session.query(SELECT_CONNECTIONS, [instanceId, nodeId]);
   return rows.flatMap((row) => json<readonly WorkerStatus[]>(row, 'connections'));
 }
 

@@ -1,6 +1,6 @@
 /**
- * The state that the guards and writes of a batch depend on: read and locked once for all units, and then updated with what
- * the earlier units have written.
+ * The state that the guards and writes of a batch depend on. It is read and locked once for all units, and then updated with the
+ * writes of each unit for the units that follow.
  *
  * Rows are locked in one order, by table and by key within a table, so that batches of several processes wait for each other
  * and do not deadlock. A read after a lock sees what the previous holder of the lock wrote.
@@ -28,26 +28,26 @@ import { type LockSet, scopedKey } from './lock-set.js';
 const RUN_ID = { instance_id: 'text', workflow_run_id: 'text' } as const satisfies Columns;
 const DEAD_LETTER_ID = { instance_id: 'text', dlq_id: 'text' } as const satisfies Columns;
 const SLOT = { ...RUN_KEY, slot: 'integer' } as const satisfies Columns;
-const MOVE = { ...RUN_KEY, expected_version: 'bigint', version: 'bigint' } as const satisfies Columns;
+const VERSION_CHANGE = { ...RUN_KEY, expected_version: 'bigint', version: 'bigint' } as const satisfies Columns;
 const CHILD = { child_instance: 'text', child_key: 'text' } as const satisfies Columns;
 
-const lockRuns = (runsSql: string) => `
+const lockRunsSql = (runsSql: string) => `
   SELECT a.instance_id, a.run_key, a.workflow_run_id, a.version, a.queue
   FROM ${runsSql} JOIN active_run a ON a.instance_id = u.instance_id AND a.run_key = u.run_key
   ORDER BY a.instance_id, a.run_key FOR NO KEY UPDATE OF a`;
-const LOCK_RUNS = statement(lockRuns(`${unnest(RUN_KEY)} AS u(${columnNames(RUN_KEY)})`));
+const LOCK_RUNS = statement(lockRunsSql(`${unnest(RUN_KEY)} AS u(${columnNames(RUN_KEY)})`));
 /** Updates versions, which also locks the runs. Skips runs that are not active or do not have the expected version. */
-const MOVE_EXPECTED = statement(`
-  UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${columnNames(MOVE)})
+const UPDATE_EXPECTED_VERSIONS = statement(`
+  UPDATE active_run a SET version = m.version FROM ${unnest(VERSION_CHANGE)} AS m(${columnNames(VERSION_CHANGE)})
   WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key AND a.version = m.expected_version`);
-/** The runs of the batch, and the runs whose tasks wait for the end of `children`. Both are in the same instance. */
+/** The runs of the batch, and the runs whose tasks wait for the end of a child. A run and its child are in the same instance. */
 const RUNS_AND_INVOKERS = `(
   SELECT * FROM ${unnest(RUN_KEY)} AS n(${columnNames(RUN_KEY)})
   UNION SELECT t.instance_id, t.run_key FROM ${unnest(CHILD, Object.keys(RUN_KEY).length + 1)} AS c(${columnNames(CHILD)})
   JOIN task t ON t.instance_id = c.child_instance AND t.child_run_key = c.child_key) u`;
-/** The form for distributed tables also compares the instance outside of the UNION, where the planner finds it. */
-const LOCK_RUNS_AND_INVOKERS = inForms(lockRuns(RUNS_AND_INVOKERS), [
-  lockRuns(`${RUNS_AND_INVOKERS} JOIN unnest($1::text[]) AS i(instance_id) ON i.instance_id = u.instance_id`).replace(
+/** The form for distributed tables also compares the instance outside the UNION, where the planner finds it. */
+const LOCK_RUNS_AND_INVOKERS = inForms(lockRunsSql(RUNS_AND_INVOKERS), [
+  lockRunsSql(`${RUNS_AND_INVOKERS} JOIN unnest($1::text[]) AS i(instance_id) ON i.instance_id = u.instance_id`).replace(
     'a.instance_id = u.instance_id AND',
     'a.instance_id = i.instance_id AND a.instance_id = u.instance_id AND',
   ),
@@ -57,7 +57,7 @@ const NOW = statement('SELECT floor(extract(epoch FROM clock_timestamp()) * 1000
 const FROM_RUNS = `FROM ${unnest(RUN_KEY)} AS u(${columnNames(RUN_KEY)})
   JOIN run r ON r.instance_id = u.instance_id AND r.run_key = u.run_key`;
 /** Locks these runs, so that a transaction that removes them waits. */
-const LOCK_PRESENT = statement(`SELECT r.run_key ${FROM_RUNS} ORDER BY r.instance_id, r.run_key FOR KEY SHARE OF r`);
+const LOCK_PRESENT_RUNS = statement(`SELECT r.run_key ${FROM_RUNS} ORDER BY r.instance_id, r.run_key FOR KEY SHARE OF r`);
 const READ_RUNS = statement(`
   SELECT r.instance_id, r.run_key, EXISTS (
     SELECT 1 FROM waiter w WHERE w.instance_id = u.instance_id AND w.run_key = u.run_key) AS waits
@@ -99,14 +99,14 @@ const knownDeadLetterOf = (row: Row): KnownDeadLetter => ({
   fingerprint: textOrNull(row, 'fingerprint'),
 });
 
-/** The order in which rows of runs are locked. */
+/** Compares two runs by the order in which their rows are locked. */
 const compareKeys = (a: RunInInstance, b: RunInInstance): number =>
   scopedKey(a.instanceId, a.runKey) < scopedKey(b.instanceId, b.runKey) ? -1 : 1;
 
 const NO_ROWS = Promise.resolve<readonly Row[]>([]);
 
 export class BatchState {
-  /** Instances of the runs that existed before. */
+  /** Instance ids of the runs that existed before the batch, by run key. */
   private readonly instances: ReadonlyMap<string, string>;
   private readonly runs = new Map<string, KnownRun>();
   /** Runs that the batch created, and those that deduplication ids refer to. */
@@ -142,14 +142,14 @@ export class BatchState {
     expectedRuns: ExpectedRuns,
   ): Promise<BatchState> {
     const state = new BatchState(instances, expectedRuns);
-    const moves = [...expectedRuns.values()]
+    const versionChanges = [...expectedRuns.values()]
       .sort((a, b) => compareKeys(a.run, b.run))
       .map(({ run, version }) => ({ instance_id: run.instanceId, run_key: run.runKey, expected_version: run.version, version }));
-    const [movedCount, takenIds] = await Promise.all([
-      moves.length === 0 ? 0 : session.execute(MOVE_EXPECTED, columnArrays(MOVE, moves)),
+    const [updatedCount, takenIds] = await Promise.all([
+      versionChanges.length === 0 ? 0 : session.execute(UPDATE_EXPECTED_VERSIONS, columnArrays(VERSION_CHANGE, versionChanges)),
       locks.runIds.size === 0 ? NO_ROWS : session.query(READ_ACTIVE_IDS, columnArrays(RUN_ID, [...locks.runIds.values()])),
     ]);
-    if (movedCount < moves.length) throw new VersionConflictError('a run does not have its expected version');
+    if (updatedCount < versionChanges.length) throw new VersionConflictError('a run does not have its expected version');
     for (const row of takenIds) state.takeRunId(text(row, 'instance_id'), referenceOf(row));
     return state;
   }
@@ -164,14 +164,14 @@ export class BatchState {
         const instance_id = instances.get(run_key);
         return instance_id === undefined ? [] : [{ instance_id, run_key }];
       });
-    const runs = columnArrays(RUN_KEY, keysOf(locks.runs));
+    const runColumns = columnArrays(RUN_KEY, keysOf(locks.runs));
     // The statements are sent in this order: first the locks, then the reads that must see what the locks protect.
-    const results = {
+    const responses = {
       repairs: locks.repairs.size === 0 ? [] : lockRepairs(session, [...locks.repairs.values()]),
       active:
         locks.children.size > 0
-          ? session.query(LOCK_RUNS_AND_INVOKERS, [...runs, ...columnArrays(RUN_KEY, keysOf(locks.children))])
-          : queryIfAny(locks.runs, LOCK_RUNS, () => runs),
+          ? session.query(LOCK_RUNS_AND_INVOKERS, [...runColumns, ...columnArrays(RUN_KEY, keysOf(locks.children))])
+          : queryIfAny(locks.runs, LOCK_RUNS, () => runColumns),
       tasks: queryIfAny(locks.slots, LOCK_TASKS, () =>
         columnArrays(
           SLOT,
@@ -185,37 +185,37 @@ export class BatchState {
         locks.deduplicationIds.size === 0 ? null : lockDeduplicationIds(session, [...locks.deduplicationIds.values()]),
       controls: ControlState.read(session, units),
       ticks: locks.schedules.size === 0 ? [] : lockNextTicks(session, [...locks.schedules.values()]),
-      present: queryIfAny(locks.presentRuns, LOCK_PRESENT, () => columnArrays(RUN_KEY, keysOf(locks.presentRuns))),
-      runs: queryIfAny(locks.runs, READ_RUNS, () => runs),
+      present: queryIfAny(locks.presentRuns, LOCK_PRESENT_RUNS, () => columnArrays(RUN_KEY, keysOf(locks.presentRuns))),
+      runs: queryIfAny(locks.runs, READ_RUNS, () => runColumns),
       activeIds: queryIfAny(locks.runIds, READ_ACTIVE_IDS, () => columnArrays(RUN_ID, [...locks.runIds.values()])),
       references: queryIfAny(locks.rememberedRuns, READ_REFERENCES, () => columnArrays(RUN_KEY, keysOf(locks.rememberedRuns))),
       time: locks.hasQueuedMessage ? session.query(NOW, []) : NO_ROWS,
     };
-    // If one statement fails, the others fail too.
-    await Promise.all(Object.values(results));
+    // If one statement fails, the following ones fail too.
+    await Promise.all(Object.values(responses));
 
     const state = new BatchState(instances);
-    const [clockRow] = await results.time;
+    const [clockRow] = await responses.time;
     if (clockRow) state.databaseNow = integer(clockRow, 'now');
-    for (const row of await results.runs) state.addRun(row);
-    for (const row of await results.active) state.markActive(row);
-    for (const row of await results.tasks) state.putTask(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
-    for (const row of await results.entries) state.addDeadLetter(knownDeadLetterOf(row));
-    for (const row of await results.activeIds) state.takeRunId(text(row, 'instance_id'), referenceOf(row));
-    for (const row of await results.references) state.references.set(text(row, 'run_key'), referenceOf(row));
-    state.deduplication = (await results.deduplication) ?? state.deduplication;
-    state.controls = await results.controls;
-    const ticks = await results.ticks;
+    for (const row of await responses.runs) state.addRun(row);
+    for (const row of await responses.active) state.markActive(row);
+    for (const row of await responses.tasks) state.putTask(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
+    for (const row of await responses.entries) state.addDeadLetter(knownDeadLetterOf(row));
+    for (const row of await responses.activeIds) state.takeRunId(text(row, 'instance_id'), referenceOf(row));
+    for (const row of await responses.references) state.references.set(text(row, 'run_key'), referenceOf(row));
+    state.deduplication = (await responses.deduplication) ?? state.deduplication;
+    state.controls = await responses.controls;
+    const ticks = await responses.ticks;
     for (const [index, key] of [...locks.schedules.keys()].entries()) {
       const tick = ticks[index];
       if (tick !== undefined) state.schedules.set(key, tick);
     }
-    for (const { instanceId, repairId, version } of await results.repairs)
+    for (const { instanceId, repairId, version } of await responses.repairs)
       state.repairs.set(scopedKey(instanceId, repairId), version);
     return state;
   }
 
-  /** All runs that the batch used, in their state after it. */
+  /** All runs that the batch has read or created, in their state after the batch. */
   get knownRuns(): Iterable<KnownRun> {
     return this.runs.values();
   }
@@ -300,7 +300,7 @@ export class BatchState {
     return entry;
   }
 
-  /** Returns whether the batch has read the run, or created it, and the run is no longer active. */
+  /** Returns whether the batch has read or created the run, and the run is no longer active. */
   hasEnded(runKey: string): boolean {
     return this.runs.get(runKey)?.isActive === false;
   }
@@ -320,8 +320,8 @@ export class BatchState {
     if (!run.isActive) throw new Error(`the run ${runKey} has already ended`);
     run.isActive = false;
     const key = scopedKey(run.instanceId, run.workflowRunId);
-    const remaining = this.activeIds.get(key)?.filter((reference) => reference.runKey !== runKey);
-    if (remaining) this.activeIds.set(key, remaining);
+    const remainingRuns = this.activeIds.get(key)?.filter((reference) => reference.runKey !== runKey);
+    if (remainingRuns) this.activeIds.set(key, remainingRuns);
     return run;
   }
 
@@ -347,7 +347,7 @@ export class BatchState {
     this.tasks.delete(runKey);
   }
 
-  /** Records that the run takes the deduplication id. Throws if the run does not exist. */
+  /** Records that the run has taken the deduplication id. Throws if the run does not exist. */
   takeDeduplicationId(id: DeduplicationId, runKey: string, expiresAt: number): void {
     const run = this.references.get(runKey);
     if (!run) throw new Error(`there is no run with the key ${runKey}`);

@@ -1,6 +1,6 @@
 /**
- * Commits batches of units. A batch is one transaction; if the tables are partitioned by instance, it is one transaction for
- * each instance, so that no transaction uses more than one shard.
+ * Commits batches of units. A batch is one transaction or, with commits `by-instance`, one transaction for each instance, so that
+ * no transaction uses more than one shard.
  * Keeps invariants 5 and 29.
  */
 import { instanceOf } from '../../../engine/writes/unit-facts.js';
@@ -19,8 +19,8 @@ import { ClockMarks, raiseLatestTime } from './clock-marks.js';
 import { LockSet } from './lock-set.js';
 import { RunVersions } from './run-versions.js';
 
-/** Unique constraints that two transactions can violate at the same time. The later one repeats its work. */
-const RETRY_ON = ['active_run_claim', 'deduplication_pkey', 'run_by_place', 'dead_letter_by_place'];
+/** Unique constraints that two concurrent transactions can violate. The later transaction is repeated. */
+const RETRYABLE_CONSTRAINTS = ['active_run_claim', 'deduplication_pkey', 'run_by_place', 'dead_letter_by_place'];
 /** Maximum number of concurrent transactions of one batch. */
 const MAX_CONCURRENT_PARTS = 4;
 
@@ -34,18 +34,18 @@ export type Commits = 'together' | 'by-instance';
 
 /** A part of a batch that is one transaction. */
 interface Part extends LockedBatch {
-  /** Any instance that it writes to; null if there is none. */
+  /** One of the instances that the part writes to; null if there is none. */
   readonly instanceId: string | null;
 }
 
-/** Writes batches. Several can be in progress, each on its own connection. */
+/** Writes batches. Several batches can be in progress, each on a separate connection. */
 export class BatchWriter {
   private readonly database: Database;
   private readonly getNode: () => CommittingNode | null;
   private readonly commits: Commits;
   private readonly clockMarks = new ClockMarks();
   private readonly statistics: TableStatistics;
-  /** Instances of runs, which reads use too. */
+  /** Finds the instances of runs. Reads use it as well. */
   readonly instances: RunInstances;
   private readonly versions: RunVersions;
   private readonly oldDays: OldDays;
@@ -70,11 +70,11 @@ export class BatchWriter {
    */
   async commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {
     if (units.length === 0) return [];
-    const writing = this.write(units);
-    const batchEnded = writing.then(IGNORE, IGNORE);
+    const results = this.write(units);
+    const batchEnded = results.then(IGNORE, IGNORE);
     this.inProgress.add(batchEnded);
     try {
-      return await writing;
+      return await results;
     } finally {
       this.inProgress.delete(batchEnded);
     }
@@ -85,7 +85,7 @@ export class BatchWriter {
     await Promise.all(this.inProgress);
   }
 
-  /** Resolves when no batch and no work that follows one is in progress. */
+  /** Resolves when neither a batch nor work that follows a batch is in progress. */
   async idle(): Promise<void> {
     await this.settled();
     await this.insights.settled();
@@ -94,7 +94,7 @@ export class BatchWriter {
   private async write(units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {
     const locks = new LockSet(units);
     const { instances, failure } = await this.instances.find(locks.runKeys);
-    if (failure) return this.writeKnown(units, instances, failure);
+    if (failure) return this.writeUnitsOfFoundRuns(units, instances, failure);
     const instanceOfRun = (runKey: string) => locks.createdRuns.get(runKey) ?? instances.get(runKey) ?? null;
     if (this.commits === 'by-instance') {
       const parts = new Map<string | null, number[]>();
@@ -114,23 +114,23 @@ export class BatchWriter {
     return this.writePart({ units, locks, instances, instanceId });
   }
 
-  /** Writes the units whose runs are known. The runs of the others may be on a server that is down. */
-  private async writeKnown(
+  /** Writes the units whose runs were all found. Runs of the other units may be on a server that is down. */
+  private async writeUnitsOfFoundRuns(
     units: readonly CommitUnit[],
     instances: ReadonlyMap<string, string>,
     failure: ServerUnavailableError,
   ): Promise<readonly CommitResult[]> {
-    const areKnown = units.map((unit) => [...new LockSet([unit]).runKeys].every((runKey) => instances.has(runKey)));
-    const knownUnits = units.filter((_, index) => areKnown[index]);
-    if (knownUnits.length === 0) throw failure;
-    const outcomes: UnitOutcome[] = await this.write(knownUnits).then(
+    const haveFoundRuns = units.map((unit) => [...new LockSet([unit]).runKeys].every((runKey) => instances.has(runKey)));
+    const writableUnits = units.filter((_, index) => haveFoundRuns[index]);
+    if (writableUnits.length === 0) throw failure;
+    const outcomes: UnitOutcome[] = await this.write(writableUnits).then(
       (results) => [...results],
       (error: unknown) =>
-        error instanceof PartialCommitError ? [...error.outcomes] : knownUnits.map(() => ({ kind: 'failed' as const, error })),
+        error instanceof PartialCommitError ? [...error.outcomes] : writableUnits.map(() => ({ kind: 'failed' as const, error })),
     );
     const failedOutcome = { kind: 'failed', error: failure } as const;
     throw new PartialCommitError(
-      areKnown.map((isUnitKnown) => (isUnitKnown ? (outcomes.shift() ?? failedOutcome) : failedOutcome)),
+      haveFoundRuns.map((isWritable) => (isWritable ? (outcomes.shift() ?? failedOutcome) : failedOutcome)),
       failure,
     );
   }
@@ -141,7 +141,7 @@ export class BatchWriter {
     instances: ReadonlyMap<string, string>,
     parts: [instanceId: string | null, indexes: readonly number[]][],
   ): Promise<readonly CommitResult[]> {
-    const results = new Map<number, UnitOutcome>();
+    const outcomesByIndex = new Map<number, UnitOutcome>();
     const failures: unknown[] = [];
     const writeNextParts = async (): Promise<void> => {
       for (let part = parts.shift(); part; part = parts.shift()) {
@@ -149,18 +149,18 @@ export class BatchWriter {
         const partUnits = indexes.map((index) => itemAt(units, index));
         try {
           const partResults = await this.writePart({ units: partUnits, locks: new LockSet(partUnits), instances, instanceId });
-          for (const [n, index] of indexes.entries()) results.set(index, itemAt(partResults, n));
+          for (const [n, index] of indexes.entries()) outcomesByIndex.set(index, itemAt(partResults, n));
         } catch (error) {
           failures.push(error);
-          for (const index of indexes) results.set(index, { kind: 'failed', error });
+          for (const index of indexes) outcomesByIndex.set(index, { kind: 'failed', error });
         }
       }
     };
     await Promise.all(Array.from({ length: MAX_CONCURRENT_PARTS }, writeNextParts));
     const outcomes = units.map((_, index) => {
-      const result = results.get(index);
-      if (!result) throw new Error('a unit was not written');
-      return result;
+      const outcome = outcomesByIndex.get(index);
+      if (!outcome) throw new Error('a unit was not written');
+      return outcome;
     });
     const commitResults = outcomes.filter((outcome) => outcome.kind !== 'failed');
     if (commitResults.length === outcomes.length) return commitResults;
@@ -179,25 +179,25 @@ export class BatchWriter {
         async (session) => {
           const node = this.getNode();
           // A repeated transaction reads the runs, because an expected version may have been wrong.
-          const runs = attempts++ === 0 ? expectedRuns : null;
-          const state = runs ? await BatchState.expect(session, part, runs) : await BatchState.read(session, part);
+          const trustedRuns = attempts++ === 0 ? expectedRuns : null;
+          const state = trustedRuns ? await BatchState.expect(session, part, trustedRuns) : await BatchState.read(session, part);
           const batch = new Batch(session, state, node && { ...node, databaseNow: state.databaseNow ?? node.now });
           const results = units.map((unit) => batch.apply(unit));
-          // The run was already updated to the version of the refused decision.
-          if (runs && units.some((unit, index) => isDecision(unit) && results[index]?.kind !== 'applied'))
+          // The run was already updated to the version of the rejected decision.
+          if (trustedRuns && units.some((unit, index) => isDecision(unit) && results[index]?.kind !== 'applied'))
             throw new VersionConflictError('a decision was refused');
           batch.finish();
           raiseLatestTime(session, { instanceId, shard }, batch.latestTime);
           batch.sendAudit();
           return { results, state };
         },
-        { retryOn: RETRY_ON, genericPlans: true },
+        { retryOn: RETRYABLE_CONSTRAINTS, genericPlans: true },
       );
       if (expectedRuns && attempts > 1) this.versions.noteConflict();
       this.versions.remember(state.knownRuns);
       for (const [runKey, instance] of locks.createdRuns) this.instances.remember(runKey, instance);
-      const counts = units.flatMap(({ writes }) => writes.filter((write) => write.kind === 'count-of-day'));
-      if (counts.length > 0) await this.oldDays.noteCounts(counts);
+      const dayCounts = units.flatMap(({ writes }) => writes.filter((write) => write.kind === 'count-of-day'));
+      if (dayCounts.length > 0) await this.oldDays.noteCounts(dayCounts);
       this.insights.noteCounts(countedInstances(units));
       this.statistics.noteWrites(units.reduce((sum, { writes }) => sum + writes.length, 0));
       return results;

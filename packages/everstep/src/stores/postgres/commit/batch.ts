@@ -1,5 +1,5 @@
 /**
- * Executes the content of a batch within its transaction, in two round trips. First everything in the lock set is read and locked,
+ * Executes a batch within its transaction, in two round trips. First everything in its lock set is read and locked,
  * or checked against its expected version. Then the units are applied in memory, in their order, and the writes of those whose
  * guards hold are sent, grouped by aggregate. If that would lose an order that matters within the batch, the writes collected
  * so far are sent first.
@@ -40,7 +40,7 @@ type BatchAppliers = ReturnType<typeof createAppliers>;
 
 function createAppliers(state: BatchState, writingNode: WritingNode | null) {
   const [runs, tasks] = [new RunWrites(), new TaskWrites(writingNode)];
-  const onControl = (write: ControlledWrite) => state.noteControlWrite(write);
+  const noteControlWrite = (write: ControlledWrite) => state.noteControlWrite(write);
   return {
     run: runs,
     journal: new JournalWrites(),
@@ -52,9 +52,9 @@ function createAppliers(state: BatchState, writingNode: WritingNode | null) {
       for (const write of writes) sendProcedure(session, setItem(write));
     }),
     'flow-control': new WriteList(writeFlowControls),
-    queue: new WriteList(writeQueues, onControl),
-    'url-group': new WriteList(sendLastWrites(writeUrlGroup, nameOfGroup), onControl),
-    schedule: new WriteList(writeSchedules, onControl),
+    queue: new WriteList(writeQueues, noteControlWrite),
+    'url-group': new WriteList(sendLastWrites(writeUrlGroup, nameOfGroup), noteControlWrite),
+    schedule: new WriteList(writeSchedules, noteControlWrite),
     hold: new WriteList(sendLastWrites(writeHold, ({ origin }) => origin)),
     settings: new WriteList(sendLastWrites(writeSettings, () => '')),
     usage: new WriteList(countMessages),

@@ -20,7 +20,7 @@ const RAISE = tableWrite(
 const RAISE_WITHOUT_INSTANCE = statement(`
   INSERT INTO clock_mark (shard, latest_time) VALUES ($1, $2)
   ON CONFLICT (shard) DO UPDATE SET latest_time = excluded.latest_time WHERE clock_mark.latest_time < excluded.latest_time`);
-const LATEST = statement(`
+const SELECT_LATEST_TIME = statement(`
   SELECT greatest((SELECT max(latest_time) FROM clock_mark), (SELECT max(latest_time) FROM instance_clock), 0) AS latest`);
 
 /** Assigns a row to each commit in progress, and reuses the rows of finished commits. */
@@ -42,7 +42,7 @@ export interface ClockMark {
   readonly shard: number;
 }
 
-/** Raises the latest time if this one is later. */
+/** Raises the recorded time of the row to `latestTime`, unless it is already later. */
 export function raiseLatestTime(session: TransactionSession, { instanceId, shard }: ClockMark, latestTime: number): void {
   if (latestTime <= 0) return;
   if (instanceId === null) session.send(RAISE_WITHOUT_INSTANCE, [shard, latestTime]);
@@ -51,6 +51,6 @@ export function raiseLatestTime(session: TransactionSession, { instanceId, shard
 
 /** Returns the latest time in Unix ms; 0 if none was recorded. */
 export async function readLatestTime(session: Session): Promise<number> {
-  const [row] = await session.query(LATEST);
+  const [row] = await session.query(SELECT_LATEST_TIME);
   return row ? integer(row, 'latest') : 0;
 }

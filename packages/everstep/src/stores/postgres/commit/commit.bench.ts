@@ -22,12 +22,12 @@ const STEPS_OF_A_RUN = 20;
 
 const log = { debug() {}, info() {}, warn: console.warn, error: console.error };
 
-let runs = 0;
+let runCount = 0;
 
 /** Generates the units of one run after another. */
-function* units(): Generator<CommitUnit> {
+function* generateUnits(): Generator<CommitUnit> {
   for (;;) {
-    const run = sampleRun(++runs);
+    const run = sampleRun(++runCount);
     const runKey = run.key;
     yield unit(
       [creation(run), { kind: 'put-task', runKey, task: advanceTask(T0) }],
@@ -55,9 +55,9 @@ function* units(): Generator<CommitUnit> {
 
 /** Commits units of many runs side by side. No batch contains two units of one run. */
 async function writeBatches(store: Store, batchSize: number, endAtMs: number, commitTimesMs: number[]): Promise<void> {
-  const sources = Array.from({ length: batchSize }, units);
+  const generators = Array.from({ length: batchSize }, generateUnits);
   while (performance.now() < endAtMs) {
-    const batch = sources.map((source) => source.next().value as CommitUnit);
+    const batch = generators.map((generator) => generator.next().value as CommitUnit);
     const startedAtMs = performance.now();
     const results = await store.commit(batch);
     commitTimesMs.push(performance.now() - startedAtMs);
@@ -71,11 +71,11 @@ async function measure(name: string, store: Store, batchSize: number, writers: n
   await Promise.all(
     Array.from({ length: writers }, () => writeBatches(store, batchSize, startedAtMs + seconds * 1000, commitTimesMs)),
   );
-  const perSecond = commitTimesMs.length / ((performance.now() - startedAtMs) / 1000);
+  const commitRate = commitTimesMs.length / ((performance.now() - startedAtMs) / 1000);
   commitTimesMs.sort((a, b) => a - b);
   const medianMs = commitTimesMs[Math.floor(commitTimesMs.length / 2)] ?? 0;
-  const columns = [name.padEnd(10), `${batchSize}`.padStart(5), `${writers}`.padStart(7), perSecond.toFixed(0).padStart(9)];
-  console.log(...columns, (perSecond * batchSize).toFixed(0).padStart(9), `${medianMs.toFixed(2)} ms`.padStart(10));
+  const columns = [name.padEnd(10), `${batchSize}`.padStart(5), `${writers}`.padStart(7), commitRate.toFixed(0).padStart(9)];
+  console.log(...columns, (commitRate * batchSize).toFixed(0).padStart(9), `${medianMs.toFixed(2)} ms`.padStart(10));
 }
 
 const seconds = Number(process.argv[2] ?? DEFAULT_SECONDS);

@@ -1,7 +1,7 @@
 /**
  * Checks the guards on queues, URL groups and schedules: these objects must not have changed since they were read. A transaction
- * that changes one of them holds a lock on its name until the commit, even if the object does not exist yet. Of two processes that
- * have read the same state, the second one is therefore refused.
+ * that changes one of them holds a lock on its name until the commit, even if the object does not exist yet. If two processes have
+ * read the same state, the write of the second one is therefore rejected.
  * Keeps invariant 28.
  */
 import type { Queue, UrlGroup } from '../../../engine/runs/run.js';
@@ -46,18 +46,18 @@ class ControlObjects {
   }
 
   /** Records the digests of the objects that exist. The other objects in `objectKeys` do not exist. */
-  setDigests(existing: readonly (ObjectKey & { readonly digest: string })[]): void {
+  setDigests(existingObjects: readonly (ObjectKey & { readonly digest: string })[]): void {
     for (const key of this.objectKeys.keys()) this.digests.set(key, null);
-    for (const object of existing) this.digests.set(ControlObjects.key(object), object.digest);
+    for (const object of existingObjects) this.digests.set(ControlObjects.key(object), object.digest);
   }
 
   /** Sets the digest of an object; null if it is deleted. Returns the change in the number of objects. */
   put(instanceId: string, id: string, digest: string | null): number {
     const key = ControlObjects.key({ instanceId, id });
-    const previous = this.digests.get(key);
-    if (previous === undefined) return 0;
+    const previousDigest = this.digests.get(key);
+    if (previousDigest === undefined) return 0;
     this.digests.set(key, digest);
-    return (digest === null ? 0 : 1) - (previous === null ? 0 : 1);
+    return (digest === null ? 0 : 1) - (previousDigest === null ? 0 : 1);
   }
 
   refusalOf(instanceId: string, id: string, digest: string | null): CommitResult | null {
@@ -69,26 +69,26 @@ export class ControlState {
   private readonly queues = new ControlObjects();
   private readonly groups = new ControlObjects();
   private readonly schedules = new ControlObjects();
-  /** Numbers of schedules, by instance. */
-  private counts = new Map<string, number>();
+  /** Number of schedules of each instance. */
+  private scheduleCounts = new Map<string, number>();
 
   /** Reads the state of all guards. Sends all statements immediately. */
   static async read(session: TransactionSession, units: readonly CommitUnit[]): Promise<ControlState> {
     const state = new ControlState();
     const countedInstanceIds = state.addKeysOf(units);
     const { queues, groups, schedules } = state;
-    const locks = [
+    const lockNames = [
       ...[...queues.objectKeys.keys()].map((key) => `queue ${key}`),
       ...[...groups.objectKeys.keys()].map((key) => `group ${key}`),
       ...[...schedules.objectKeys.keys()].map((key) => `schedule ${key}`),
       ...countedInstanceIds.map((instanceId) => `schedules ${instanceId}`),
     ].sort();
-    if (locks.length === 0) return state;
+    if (lockNames.length === 0) return state;
     const readIfAny = <Item>(objects: ControlObjects, read: (keys: readonly ObjectKey[]) => Promise<readonly Item[]>) =>
       objects.objectKeys.size === 0 ? Promise.resolve([]) : read([...objects.objectKeys.values()]);
-    // The reads follow the locks, so that each of them sees what was committed before.
-    const [, existingQueues, existingGroups, existingSchedules, counts] = await Promise.all([
-      session.query(LOCK, [locks]),
+    // The reads follow the locks, so that they see everything that was committed before the locks were acquired.
+    const [, existingQueues, existingGroups, existingSchedules, scheduleCounts] = await Promise.all([
+      session.query(LOCK, [lockNames]),
       readIfAny(queues, (keys) => readQueues(session, keys)),
       readIfAny(groups, (keys) => readUrlGroups(session, keys)),
       readIfAny(schedules, (keys) => readDigests(session, keys)),
@@ -101,7 +101,7 @@ export class ControlState {
       existingGroups.map(({ instanceId, group }) => ({ instanceId, id: group.name, digest: digestOfGroup(group) })),
     );
     schedules.setDigests(existingSchedules.map(({ instanceId, scheduleId, digest }) => ({ instanceId, id: scheduleId, digest })));
-    state.counts = new Map(counts);
+    state.scheduleCounts = new Map(scheduleCounts);
     return state;
   }
 
@@ -116,7 +116,7 @@ export class ControlState {
       case 'schedule-unchanged':
         return this.schedules.refusalOf(instanceId, guard.scheduleId, guard.was && digestOf(guard.was));
       case 'schedules-below': {
-        const count = this.counts.get(instanceId) ?? 0;
+        const count = this.scheduleCounts.get(instanceId) ?? 0;
         return count < guard.max ? null : { kind: 'too-many-schedules', count };
       }
     }
@@ -146,21 +146,21 @@ export class ControlState {
         break;
       case 'put-schedule': {
         const { instanceId, scheduleId } = write.schedule;
-        this.countChange(instanceId, () => this.schedules.put(instanceId, scheduleId, digestOf(write.schedule)));
+        this.countScheduleChange(instanceId, () => this.schedules.put(instanceId, scheduleId, digestOf(write.schedule)));
         break;
       }
       case 'delete-schedule':
-        this.countChange(write.instanceId, () => this.schedules.put(write.instanceId, write.scheduleId, null));
+        this.countScheduleChange(write.instanceId, () => this.schedules.put(write.instanceId, write.scheduleId, null));
         break;
       default:
         write satisfies never;
     }
   }
 
-  private countChange(instanceId: string, put: () => number): void {
+  private countScheduleChange(instanceId: string, put: () => number): void {
     const change = put();
-    const count = this.counts.get(instanceId);
-    if (count !== undefined) this.counts.set(instanceId, count + change);
+    const count = this.scheduleCounts.get(instanceId);
+    if (count !== undefined) this.scheduleCounts.set(instanceId, count + change);
   }
 
   /** Adds the keys of all objects that guards check. Returns the instances whose schedules must be counted. */
@@ -174,7 +174,7 @@ export class ControlState {
         else if (guard.kind === 'schedules-below') countedInstanceIds.add(guard.instanceId);
       }
     }
-    // The existing schedules show whether a put adds one or replaces one.
+    // The existing schedules show whether a put adds a schedule or replaces one.
     for (const { writes } of countedInstanceIds.size === 0 ? [] : units) {
       for (const write of writes) {
         const schedule = write.kind === 'put-schedule' ? write.schedule : write.kind === 'delete-schedule' ? write : null;

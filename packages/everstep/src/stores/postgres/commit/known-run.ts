@@ -1,23 +1,23 @@
-/** The runs and dead letters that a batch knows. */
+/** Runs and dead letters in the state of a batch. */
 
-/** A run in its instance. */
+/** Identifies a run by its instance and its key. */
 export interface RunInInstance {
   readonly instanceId: string;
   readonly runKey: string;
 }
 
-/** What a batch knows about a run. */
+/** A run that a batch has read or created. */
 export interface KnownRun extends RunInInstance {
   isActive: boolean;
-  /** Id of the run; empty if it had ended before the batch, because nothing depends on it then. */
+  /** Id of the run; empty if the run had ended before the batch, because no guard or write then depends on the id. */
   workflowRunId: string;
-  /** Version of an active run: the number of the decision that made its state. */
+  /** Version of an active run: the number of the decision that produced its state. */
   version: number;
   /** Queue of an active message; null if it has none. */
   queue: string | null;
-  /** Whether the run may have waiters. */
+  /** Whether rows of event waiters may exist for the run. */
   mayHaveWaiters: boolean;
-  /** Whether the batch created it. */
+  /** Whether the batch created the run. */
   isNew: boolean;
 }
 
@@ -36,6 +36,6 @@ export type ExpectedRuns = ReadonlyMap<string, Readonly<ExpectedRun>>;
 export interface KnownDeadLetter extends RunInInstance {
   readonly dlqId: string;
   readonly workflowUrl: string;
-  /** Its group; null if it has none. */
+  /** Fingerprint of its group; null if it has none. */
   readonly fingerprint: string | null;
 }

@@ -15,9 +15,9 @@ export class LockSet {
   readonly children = new Set<string>();
   /** Runs that must not be removed before the batch is written. */
   readonly presentRuns = new Set<string>();
-  /** Runs that deduplication ids refer to, except those that the batch created before. */
+  /** Runs that deduplication ids refer to, except those that an earlier write of the batch creates. */
   readonly rememberedRuns = new Set<string>();
-  /** Instances of the runs that the batch creates, by run key. No other transaction knows these runs. */
+  /** Instance ids of the runs that the batch creates, by run key. No other transaction can see these runs yet. */
   readonly createdRuns = new Map<string, string>();
   readonly runIds = new Map<string, { readonly instance_id: string; readonly workflow_run_id: string }>();
   readonly deadLetters = new Map<string, { readonly instance_id: string; readonly dlq_id: string }>();
@@ -29,37 +29,37 @@ export class LockSet {
   hasQueuedMessage = false;
 
   constructor(units: readonly CommitUnit[]) {
-    const keys: ConflictKeys = {
+    const conflictKeys: ConflictKeys = {
       run: (runKey) => void this.runs.add(runKey),
       namedRun: () => {},
-      object: (object, instanceId, id) => this.addObject(object, instanceId, id),
+      object: (objectKind, instanceId, id) => this.addObject(objectKind, instanceId, id),
     };
     for (const { guards, writes } of units) {
       for (const guard of guards) {
-        reportConflicts(guardFacts(guard), guard, keys);
+        reportConflicts(guardFacts(guard), guard, conflictKeys);
         this.addGuard(guard);
       }
       for (const write of writes) {
         // A new entry has no row to lock.
         if (write.kind === 'add-dead-letter') this.runs.add(write.entry.runKey);
-        else reportConflicts(writeFacts(write), write, keys);
+        else reportConflicts(writeFacts(write), write, conflictKeys);
         this.addWrite(write);
       }
     }
   }
 
-  /** Keys of the runs whose instances are needed. */
+  /** Keys of the runs whose instances must be looked up. */
   get runKeys(): ReadonlySet<string> {
     const keys = new Set([...this.runs, ...this.children, ...this.presentRuns, ...this.rememberedRuns]);
     for (const runKey of this.createdRuns.keys()) keys.delete(runKey);
     return keys;
   }
 
-  private addObject(object: ConflictObject, instanceId: string, id: string): void {
+  private addObject(objectKind: ConflictObject, instanceId: string, id: string): void {
     const key = scopedKey(instanceId, id);
-    if (object === 'run-id') this.runIds.set(key, { instance_id: instanceId, workflow_run_id: id });
-    else if (object === 'dead-letter') this.deadLetters.set(key, { instance_id: instanceId, dlq_id: id });
-    else if (object === 'deduplication') this.deduplicationIds.set(key, { instanceId, deduplicationId: id });
+    if (objectKind === 'run-id') this.runIds.set(key, { instance_id: instanceId, workflow_run_id: id });
+    else if (objectKind === 'dead-letter') this.deadLetters.set(key, { instance_id: instanceId, dlq_id: id });
+    else if (objectKind === 'deduplication') this.deduplicationIds.set(key, { instanceId, deduplicationId: id });
   }
 
   private addGuard(guard: StoreGuard): void {

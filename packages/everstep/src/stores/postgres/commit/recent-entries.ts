@@ -1,10 +1,13 @@
-/** A map with limited memory. Entries that are set or read move to the younger half. When it is full, the older half is dropped. */
+/**
+ * A map with limited memory. Entries that are set or read move to the younger half. When the younger half is full, it becomes the
+ * older half, and the previous older half is dropped.
+ */
 export class RecentEntries<Value> {
   private readonly halfSize: number;
   private younger = new Map<string, Value>();
   private older = new Map<string, Value>();
 
-  /** Creates a map that keeps the `halfSize` to 2 * `halfSize` entries that were set or read last. */
+  /** Creates a map of the entries that were set or read last: at least `halfSize`, at most 2 * `halfSize`. */
   constructor(halfSize: number) {
     this.halfSize = halfSize;
   }

@@ -1,8 +1,8 @@
 /**
  * Remembers the versions of runs, for optimistic commits. Nearly every unit is the next decision on a run whose previous decision
- * this process committed, so the version of the run is known. A batch with only such units and new runs does not read the
- * runs: it updates each run from its expected version to the version after the batch. If a run has another version, the
- * transaction is rolled back and repeated with reading.
+ * this process committed, so this process knows the version of the run. A batch with only such units and new runs does not read
+ * the runs: it updates each run from its expected version to the version after the batch. If a run has another version, the
+ * transaction is rolled back and repeated, and the repetition reads the runs.
  * Keeps invariant 22.
  */
 import { type CommitUnit, type StoreGuard, type StoreWrite, writeFacts } from '../../../engine/writes.js';
@@ -11,18 +11,18 @@ import { RecentEntries } from './recent-entries.js';
 
 /** Minimum number of active runs that are remembered; the maximum is twice as high. */
 const MIN_REMEMBERED_RUNS = 20_000;
-/** Number of batches that read after a version conflict, because its cause may persist. */
+/** Number of batches that read their runs after a version conflict, because the cause of the conflict may persist. */
 export const READS_AFTER_CONFLICT = 8;
 
 export class RunVersions {
   private readonly runs: RecentEntries<Readonly<KnownRun>>;
   private remainingReads = 0;
 
-  constructor(halfSize = MIN_REMEMBERED_RUNS) {
-    this.runs = new RecentEntries(halfSize);
+  constructor(minRememberedRuns = MIN_REMEMBERED_RUNS) {
+    this.runs = new RecentEntries(minRememberedRuns);
   }
 
-  /** Returns the runs on which the batch decides; null if the batch must read from the database first. */
+  /** Returns the runs on which the batch decides; null if the batch must read its runs from the database. */
   expectedRunsOf(units: readonly CommitUnit[]): ExpectedRuns | null {
     if (this.remainingReads > 0) {
       this.remainingReads--;
@@ -70,7 +70,7 @@ export class RunVersions {
   }
 }
 
-/** Returns whether the write can be applied if only these runs are known. */
+/** Returns whether the write depends only on itself and on a run for which `isKnown` returns true. */
 function canApply(write: StoreWrite, isKnown: (runKey: string) => boolean): boolean {
   const facts = writeFacts(write);
   if (!facts.isSelfContained(write)) return false;

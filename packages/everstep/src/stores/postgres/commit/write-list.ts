@@ -1,4 +1,4 @@
-/** Collects the writes of an aggregate that need nothing from the batch. */
+/** Collects the writes of an aggregate whose writes do not depend on the state of the batch. */
 import type { TransactionSession } from '../connection/connection.js';
 import type { Applier } from './batch-context.js';
 
@@ -7,7 +7,7 @@ export class WriteList<Write> implements Applier<Write> {
   private readonly onWrite: (write: Write) => void;
   private writes: Write[] = [];
 
-  /** `sendWrites` sends all writes together. `onWrite` is called for each write before that. */
+  /** `sendWrites` sends all writes together. `onWrite` is called for each write when it is collected. */
   constructor(
     sendWrites: (session: TransactionSession, writes: readonly Write[]) => void,
     onWrite: (write: Write) => void = () => {},

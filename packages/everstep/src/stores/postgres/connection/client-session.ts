@@ -40,7 +40,7 @@ export const inForms = (text: string, parts: readonly string[]): Statement => ({
   parts: parts.map((part) => statement(part)),
 });
 
-/** Creates a statement that is planned for the values of each call. Connections do not keep it. */
+/** Creates a statement that is planned for the values of each call. Connections do not prepare it under a name. */
 export const unprepared = (text: string): Statement => ({ name: '', text });
 
 /** Sends statements, through the pool or within one transaction. */
@@ -89,17 +89,17 @@ export async function runStatement(client: pg.ClientBase, engine: Engine, origin
   const reachableForm = servers?.isAnyDown ? reachableFormOf(form) : null;
   if (servers && reachableForm !== null)
     return client.query({ text: reachableForm, values: [...(valueLists[0] ?? []), servers.reachableInstanceIds].map(pgValueOf) });
-  const [firstResponse, ...laterResponses] = valueLists.map((parameters) =>
+  const [firstCall, ...laterCalls] = valueLists.map((parameters) =>
     client.query({ ...statement, values: parameters.map(pgValueOf) }),
   );
-  const outcome = await firstResponse;
-  if (!outcome) throw new Error('a statement was not sent');
-  for (const result of laterResponses) {
-    const { rows, rowCount } = await result;
-    outcome.rows.push(...rows);
-    outcome.rowCount = (outcome.rowCount ?? 0) + (rowCount ?? 0);
+  const combinedResponse = await firstCall;
+  if (!combinedResponse) throw new Error('a statement was not sent');
+  for (const call of laterCalls) {
+    const { rows, rowCount } = await call;
+    combinedResponse.rows.push(...rows);
+    combinedResponse.rowCount = (combinedResponse.rowCount ?? 0) + (rowCount ?? 0);
   }
-  return outcome;
+  return combinedResponse;
 }
 
 interface JoinedWrite {
@@ -118,13 +118,13 @@ function joinWrites(writes: readonly JoinedWrite[]): Statement {
   const [onlyWrite] = writes;
   if (onlyWrite && writes.length === 1) return onlyWrite.write;
   const key = writes.map(({ write }) => write.name).join(' ');
-  const cached = joinedStatements.get(key);
-  if (cached) return cached;
-  let offset = 0;
+  const cachedStatement = joinedStatements.get(key);
+  if (cachedStatement) return cachedStatement;
+  let parameterCount = 0;
   const texts = writes.map(({ write, values }) => {
-    const firstNumber = offset;
-    offset += values.length;
-    return write.text.replace(/\$(\d+)/g, (_, number) => `$${firstNumber + Number(number)}`);
+    const offset = parameterCount;
+    parameterCount += values.length;
+    return write.text.replace(/\$(\d+)/g, (_, number) => `$${offset + Number(number)}`);
   });
   const clauses = texts.slice(0, -1).map((text, index) => `w${index} AS (${text})`);
   const joinedStatement = statement(`WITH ${clauses.join(', ')} ${texts.at(-1)}`);
@@ -139,7 +139,7 @@ export class ClientSession implements TransactionSession {
   private isCorked = false;
   private writesToJoin: JoinedWrite[] = [];
   private readonly sentStatements: (readonly [Statement, readonly SqlValue[]])[] = [];
-  /** Whether COMMIT was sent and its response is not known, so that the transaction may have taken effect. */
+  /** Whether COMMIT was sent and its response has not arrived, so that the transaction may have taken effect. */
   isOutcomeUnknown = false;
   /** Error of a statement that was not sent; null if all were sent. With an error, the transaction must not be committed. */
   refusal: ServerUnavailableError | null = null;
@@ -191,7 +191,7 @@ export class ClientSession implements TransactionSession {
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
-  /** Delays writing until the end of the turn, so that its statements take one system call and wake up the server once. */
+  /** Delays writing to the socket until the end of the turn, so that all statements of the turn take one system call. */
   private cork(): void {
     this.flushJoinedWrites();
     if (this.isCorked) return;

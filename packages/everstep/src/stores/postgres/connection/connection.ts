@@ -50,7 +50,7 @@ const IDLE_CONNECTION_MS = 60_000;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 const DEFAULT_CONNECTIONS = 10;
 
-const MAX_TRIES = 8;
+const MAX_ATTEMPTS = 8;
 const RETRY_DELAY_MS = 5;
 
 const INT8_OID = 20;
@@ -59,7 +59,7 @@ const DEADLOCK = '40P01';
 
 export interface PlanOptions {
   /**
-   * Whether to use generic plans, which PostgreSQL makes once for each prepared statement instead of for each set of values. A
+   * Whether to use generic plans, which PostgreSQL creates once for each prepared statement instead of for each set of values. A
    * statement takes a fraction of a millisecond, so planning it for each call would cost more.
    */
   readonly genericPlans?: boolean;
@@ -69,7 +69,7 @@ export interface PlanOptions {
 const withGenericPlans = (begin: string): string => `${begin}; SET LOCAL plan_cache_mode = force_generic_plan`;
 
 export interface TransactionOptions extends PlanOptions {
-  /** Constraints whose violation means that another transaction was faster. The work is then repeated. */
+  /** Constraints whose violation means that another transaction committed first. The work is then repeated. */
   readonly retryOn?: readonly string[];
 }
 
@@ -82,14 +82,14 @@ export class VersionConflictError extends Error {
 }
 
 const isRetryable = (error: unknown, constraints: readonly string[]): boolean => {
-  const state = sqlStateOf(error);
-  if (error instanceof VersionConflictError || state === SERIALIZATION_FAILURE || state === DEADLOCK) return true;
+  const sqlState = sqlStateOf(error);
+  if (error instanceof VersionConflictError || sqlState === SERIALIZATION_FAILURE || sqlState === DEADLOCK) return true;
   if (isShardReplaced(error)) return true;
   const constraint = violatedConstraintOf(error);
   return constraint !== null && constraints.includes(constraint.replace(SHARD_SUFFIX, ''));
 };
 
-function int8(digits: string): number {
+function parseInt8(digits: string): number {
   const value = Number(digits);
   if (!Number.isSafeInteger(value)) throw new RangeError(`${digits} is too large to be read as a number`);
   return value;
@@ -108,7 +108,7 @@ const sessionSettings = (idleTransactionMs: number): string => `${SYNCHRONOUS_CO
 /** Reads bigint as a number, in these connections only. */
 export const TYPES: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
-    if (oid === INT8_OID && format !== 'binary') return int8;
+    if (oid === INT8_OID && format !== 'binary') return parseInt8;
     return pg.types.getTypeParser(oid, format as 'text');
   }) as typeof pg.types.getTypeParser,
 };
@@ -134,7 +134,7 @@ export interface DatabaseOptions {
   /** Maximum wait for a connection or a response. The defaults are 10 s for a connection and 45 s for a response. */
   readonly timeoutMs?: number;
   /**
-   * Time after which an idle transaction counts as abandoned and is rolled back, so that its locks block nothing (default
+   * Time after which an idle transaction counts as abandoned and is rolled back, so that its locks do not block others (default
    * 60,000).
    */
   readonly idleTransactionMs?: number;
@@ -148,7 +148,7 @@ export interface DatabaseOptions {
 }
 
 export class Database implements Session {
-  /** What the database supports, which is detected when the store is opened. */
+  /** The features of the database, which are detected when the store is opened. */
   engine: Engine = POSTGRESQL;
   private readonly pool: pg.Pool;
   private readonly primary: Primary;
@@ -225,7 +225,7 @@ export class Database implements Session {
    */
   async transaction<Result>(
     work: (session: TransactionSession) => Promise<Result>,
-    { retryOn = [], ...plans }: TransactionOptions = {},
+    { retryOn = [], ...planOptions }: TransactionOptions = {},
   ): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
       const sessions: ClientSession[] = [];
@@ -234,11 +234,11 @@ export class Database implements Session {
         return work(session);
       };
       try {
-        return await this.attemptTransaction(runWork, plans);
+        return await this.attemptTransaction(runWork, planOptions);
       } catch (error) {
-        if (attempt === MAX_TRIES || !isRetryable(error, retryOn)) {
+        if (attempt === MAX_ATTEMPTS || !isRetryable(error, retryOn)) {
           const [session] = sessions;
-          const failure = await this.failureOf(error, () => session?.instances ?? []);
+          const failure = await this.convertError(error, () => session?.instances ?? []);
           // If the connection was lost at COMMIT, it is unknown whether the transaction took effect.
           if (failure === error || session?.isOutcomeUnknown || !this.mayRepeat(failure, attempt)) throw failure;
         }
@@ -248,26 +248,26 @@ export class Database implements Session {
   }
 
   /**
-   * Reads from a consistent snapshot in one round trip: `work` sends all statements before it awaits the first.
+   * Reads from a consistent snapshot in one round trip: `work` must send all statements before it awaits the first response.
    */
   snapshot<Result>(work: (session: Session) => Promise<Result>, { genericPlans = false }: PlanOptions = {}): Promise<Result> {
     let session: ClientSession | null = null;
     const instances = () => session?.instances ?? [];
     const read = () =>
-      this.onConfirmedPrimary(instances, async (client) => {
+      this.runOnConfirmedPrimary(instances, async (client) => {
         const snapshotSession = new ClientSession(client, this.engine);
         session = snapshotSession;
         let isUsable = false;
         try {
           const begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
           snapshotSession.control(genericPlans && !this.engine.isDistributed ? withGenericPlans(begin) : begin);
-          const result = work(snapshotSession);
-          const outcome = snapshotSession.control('COMMIT');
-          const [settled] = await Promise.allSettled([result, outcome]);
-          await outcome;
+          const pendingResult = work(snapshotSession);
+          const pendingCommit = snapshotSession.control('COMMIT');
+          const [result] = await Promise.allSettled([pendingResult, pendingCommit]);
+          await pendingCommit;
           isUsable = true;
-          if (settled.status === 'rejected') throw settled.reason;
-          return settled.value;
+          if (result.status === 'rejected') throw result.reason;
+          return result.value;
         } finally {
           client.release(!isUsable);
         }
@@ -275,7 +275,7 @@ export class Database implements Session {
     return this.repeatRead(read, instances);
   }
 
-  /** Runs `work` on one connection, outside any transaction. The connection is closed afterwards. */
+  /** Runs `work` on one connection, outside any transaction. The connection is closed afterward. */
   async withConnection<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
     const client = await this.connect();
     try {
@@ -345,15 +345,15 @@ export class Database implements Session {
       try {
         return await read();
       } catch (error) {
-        const failure = await this.failureOf(error, instances);
+        const failure = await this.convertError(error, instances);
         if (failure === error || !isRepeatable || !this.mayRepeat(failure, attempt)) throw failure;
       }
     }
   }
 
-  /** Returns whether a call may be repeated: only after one server of the cluster failed. It avoids that server or is refused. */
+  /** Returns whether a call may be repeated: only after one server of the cluster failed, which the repeated call avoids. */
   private mayRepeat(failure: unknown, attempt: number): boolean {
-    if (!(failure instanceof ServerUnavailableError) || attempt === MAX_TRIES) return false;
+    if (!(failure instanceof ServerUnavailableError) || attempt === MAX_ATTEMPTS) return false;
     return attempt === 1 || this.engine.servers?.isDown(failure.server) === false;
   }
 
@@ -362,7 +362,7 @@ export class Database implements Session {
     const refusal = refusalOf(this.engine, statement, values);
     if (refusal) throw refusal;
     const instances = () => instancesOf(statement, values);
-    return this.onConfirmedPrimary(instances, async (client) => {
+    return this.runOnConfirmedPrimary(instances, async (client) => {
       let isUsable = true;
       try {
         return await runStatement(client, this.engine, statement, values);
@@ -379,7 +379,7 @@ export class Database implements Session {
    * Runs `work`, which releases the connection, and resolves with its result once the connection's server is confirmed as the
    * primary. Rejects with StoreUnavailableError otherwise: no client may see the response of that server.
    */
-  private async onConfirmedPrimary<Result>(
+  private async runOnConfirmedPrimary<Result>(
     instances: () => readonly string[],
     work: (client: pg.PoolClient) => Promise<Result>,
   ): Promise<Result> {
@@ -397,15 +397,15 @@ export class Database implements Session {
     throw new StoreUnavailableError(`the response of the database was discarded: ${reason}`);
   }
 
-  /** Converts an error. If it means that the server is unavailable or not the primary, looks for the primary. */
-  private async failureOf(error: unknown, instances: () => readonly string[]): Promise<unknown> {
+  /** Converts an error. If it means that the server is unavailable or not the primary, searches for the primary. */
+  private async convertError(error: unknown, instances: () => readonly string[]): Promise<unknown> {
     if (error instanceof CallEndedError) return error.failure;
     const { servers } = this.engine;
     const serverFailure = servers && !(error instanceof StoreUnavailableError) ? await servers.failureOf(error, instances) : null;
     if (serverFailure) return serverFailure;
-    const converted = storeErrorOf(error);
-    if (converted instanceof StoreUnavailableError && !(converted instanceof ServerUnavailableError)) void this.primary.find();
-    return converted;
+    const storeError = storeErrorOf(error);
+    if (storeError instanceof StoreUnavailableError && !(storeError instanceof ServerUnavailableError)) void this.primary.find();
+    return storeError;
   }
 
   private attemptTransaction<Result>(
@@ -414,7 +414,7 @@ export class Database implements Session {
   ): Promise<Result> {
     let instances = (): readonly string[] => [];
     const namedInstances = () => instances();
-    return this.onConfirmedPrimary(namedInstances, async (client) => {
+    return this.runOnConfirmedPrimary(namedInstances, async (client) => {
       const session = new ClientSession(client, this.engine);
       instances = () => session.instances;
       let isUsable = false;
@@ -435,11 +435,11 @@ export class Database implements Session {
         }
         const sentAt = performance.now();
         session.isOutcomeUnknown = true;
-        const outcome = await session.control('COMMIT');
+        const command = await session.control('COMMIT');
         session.isOutcomeUnknown = false;
         isUsable = true;
         await session.checkResponses();
-        if (outcome !== 'COMMIT') throw new Error(`the database responded to COMMIT with ${outcome}`);
+        if (command !== 'COMMIT') throw new Error(`the database responded to COMMIT with ${command}`);
         this.onCommit?.(performance.now() - sentAt);
         return result;
       } finally {

@@ -1,4 +1,4 @@
-/** Decides how long a batch waits for more units. It waits only while the CPU is the bottleneck. */
+/** Decides how long a batch waits for more units. Batches wait only while the CPU is the bottleneck. */
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 
@@ -7,10 +7,10 @@ const CHECK_EVERY_MS = 100;
 const MAX_AGE_MS = 500;
 /** Fraction of busy time above which more batches only increase the load. */
 const BUSY_FRACTION = 0.7;
-/** Number of units that cost half as much as a batch. */
+/** Number of units that cost half as much as the fixed cost of a batch. */
 const MANY_UNITS = 10;
 
-/** Counters of Linux for this thread: ns on a processor, ns waiting for one, and the number of times it got one. */
+/** Linux counters of this thread: nanoseconds on a processor, nanoseconds waiting for one, and the number of time slices. */
 const SCHEDULER_STATISTICS_FILE = '/proc/thread-self/schedstat';
 const FIRST_TWO_COUNTERS = /^(\d+) (\d+) /;
 const NS_PER_MS = 1e6;
@@ -19,8 +19,8 @@ const NS_PER_MS = 1e6;
 export type DemandMs = () => number;
 
 /**
- * Returns a function for the time that the system counts, or for the active time of the event loop if the system counts none. The
- * latter omits how long a loop that wakes up waits for a processor, which is most of the waiting on a crowded machine.
+ * Returns a function that reads the time that the system counts or, if it counts none, the active time of the event loop. That time
+ * omits how long an event loop with work waits for a processor, which is most of the waiting on a busy machine.
  */
 export function processorDemand(file = SCHEDULER_STATISTICS_FILE): DemandMs {
   const readDemandMs = (): number => {
@@ -36,8 +36,8 @@ export function processorDemand(file = SCHEDULER_STATISTICS_FILE): DemandMs {
 }
 
 /**
- * Returns `gatherMs` while the process has been busy for the last tenth of a second and batches have many units, else 0: small
- * batches come from few runs, all of which may be waiting for this batch, so no other unit would arrive.
+ * Returns a function whose result is `gatherMs` if the process was busy for the last tenth of a second and batches have many units,
+ * and 0 otherwise. Small batches belong to few runs. All of these may be waiting for this batch, so no other unit would arrive.
  */
 export function gatherWhenBusy(
   gatherMs: number,
@@ -49,10 +49,10 @@ export function gatherWhenBusy(
   let isBusy = false;
   return (recentUnits) => {
     const nowMs = now();
-    const passedMs = nowMs - checkedAt;
-    if (passedMs >= CHECK_EVERY_MS) {
+    const elapsedMs = nowMs - checkedAt;
+    if (elapsedMs >= CHECK_EVERY_MS) {
       const totalMs = demandMs();
-      isBusy = passedMs < MAX_AGE_MS && totalMs - previousTotalMs >= BUSY_FRACTION * passedMs;
+      isBusy = elapsedMs < MAX_AGE_MS && totalMs - previousTotalMs >= BUSY_FRACTION * elapsedMs;
       previousTotalMs = totalMs;
       checkedAt = nowMs;
     }

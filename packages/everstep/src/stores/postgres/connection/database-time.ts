@@ -1,36 +1,36 @@
 /**
- * Estimates the database's clock. The database read its clock at some moment between request and response. Each
- * response therefore bounds how far that clock is ahead of the monotonic one. All of them together give narrower bounds than any
- * single one. Bounds from earlier responses widen as the two clocks drift apart.
+ * Estimates the database's clock. The database read its clock at some moment between request and response. Each response therefore
+ * bounds how far that clock is ahead of the monotonic one. All responses together give narrower bounds than any single one. Bounds
+ * from earlier responses widen as the two clocks drift apart.
  */
 import type { TimeSample } from '../cluster/node-lease.js';
 
-/** Two clocks that are not set drift apart by less than this, in ms per ms. */
-const DRIFT = 1e-4;
-/** A correction may make this clock stand still for this long; if it was further ahead, the database's clock was set back. */
-const LONGEST_STANDSTILL_MS = 1_000;
+/** Maximum rate at which two clocks drift apart while neither is set, in ms per ms. */
+const MAX_DRIFT = 1e-4;
+/** Maximum time for which a correction stops this clock. If the clock is further ahead, the database's clock was set back. */
+const MAX_STANDSTILL_MS = 1_000;
 
 export class DatabaseTime {
   private readonly monotonic: () => number;
-  /** The database's clock is ahead of the monotonic one by a value between these, as known at `learnedAt`. */
+  /** Bounds of how far the database's clock is ahead of the monotonic one, in ms, as of `boundedAt`. */
   private low = Number.NEGATIVE_INFINITY;
   private high = Number.POSITIVE_INFINITY;
-  private learnedAt = 0;
-  private latest = Number.NEGATIVE_INFINITY;
+  private boundedAt = 0;
+  private latestTime = Number.NEGATIVE_INFINITY;
 
   /** `monotonic` returns the milliseconds of the clock that the samples use. */
   constructor(monotonic: () => number = () => performance.now()) {
     this.monotonic = monotonic;
   }
 
-  /** Learns from a sample. If it contradicts earlier ones, the clock was set or is another one, and only this sample counts. */
+  /** Narrows the bounds. If the sample contradicts them, the clock was set or is another one, and only this sample counts. */
   learn({ requestedAt, respondedAt, now }: TimeSample): void {
     const drift = this.driftUntil(respondedAt);
     const bounds = { low: now - respondedAt, high: now - requestedAt };
     const low = Math.max(bounds.low, this.low - drift);
     const high = Math.min(bounds.high, this.high + drift);
     [this.low, this.high] = low <= high ? [low, high] : [bounds.low, bounds.high];
-    this.learnedAt = Math.max(this.learnedAt, respondedAt);
+    this.boundedAt = Math.max(this.boundedAt, respondedAt);
   }
 
   /** Maximum error of `now` in ms; infinite before the first response. */
@@ -38,15 +38,15 @@ export class DatabaseTime {
     return (this.high - this.low) / 2 + this.driftUntil(this.monotonic());
   }
 
-  /** Returns Unix ms; the machine's own time before the first response. Corrections never make the clock run backwards. */
+  /** Returns Unix ms; the machine's own time before the first response. Corrections never make the clock run backward. */
   now(): number {
     if (this.high === Number.POSITIVE_INFINITY) return Date.now();
     const time = Math.floor(this.monotonic() + (this.low + this.high) / 2);
-    if (time > this.latest || this.latest - time > LONGEST_STANDSTILL_MS) this.latest = time;
-    return this.latest;
+    if (time > this.latestTime || this.latestTime - time > MAX_STANDSTILL_MS) this.latestTime = time;
+    return this.latestTime;
   }
 
   private driftUntil(at: number): number {
-    return Math.max(0, at - this.learnedAt) * DRIFT;
+    return Math.max(0, at - this.boundedAt) * MAX_DRIFT;
   }
 }

@@ -28,10 +28,10 @@ const FORWARDED_VIOLATION = /^duplicate key value violates unique constraint "([
 
 /** Returns the unique constraint that the statement violated; null for another error. */
 export function violatedConstraintOf(error: unknown): string | null {
-  const state = sqlStateOf(error);
-  if (!(error instanceof Error) || state === null) return null;
-  if (state === UNIQUE_VIOLATION && 'constraint' in error && typeof error.constraint === 'string') return error.constraint;
-  if (state !== UNIQUE_VIOLATION && state !== INTERNAL_ERROR) return null;
+  const sqlState = sqlStateOf(error);
+  if (!(error instanceof Error) || sqlState === null) return null;
+  if (sqlState === UNIQUE_VIOLATION && 'constraint' in error && typeof error.constraint === 'string') return error.constraint;
+  if (sqlState !== UNIQUE_VIOLATION && sqlState !== INTERNAL_ERROR) return null;
   return FORWARDED_VIOLATION.exec(error.message)?.[1] ?? null;
 }
 
@@ -58,7 +58,7 @@ const UNREACHABLE_STATES = /^(08...|25P0[34]|28...|3D000|53300|57P0[1-5])$/;
  * Not included: XX001 and XX002 (data or an index is damaged) and 42501 (a privilege is missing), because waiting does not help; 54
  * (a limit of the program) and 22 (data), because they are faults of one statement.
  */
-const WRITE_REFUSALS: readonly (readonly [state: RegExp, reason: string])[] = [
+const WRITE_REFUSALS: readonly (readonly [sqlState: RegExp, reason: string])[] = [
   // A replica, including a former primary, or default_transaction_read_only.
   [/^25006$/, 'the database is read-only'],
   [/^53100$/, 'disk full'],
@@ -78,15 +78,16 @@ const LOST_SERVER =
 
 /** Returns whether the server reports that it cannot write at the moment. */
 export const isWriteRefusal = (error: Error): boolean => {
-  const state = sqlStateOf(error) ?? '';
-  return WRITE_REFUSALS.some(([states]) => states.test(state));
+  const sqlState = sqlStateOf(error) ?? '';
+  return WRITE_REFUSALS.some(([states]) => states.test(sqlState));
 };
 
-/** Whether a server that answers reports that it, or another server that it needs, is unavailable. */
+/** Returns whether a server has responded that it, or another server that it needs, is unavailable. */
 export function isOutage(error: Error): boolean {
-  const state = sqlStateOf(error);
-  if (state === null) return false;
-  return UNREACHABLE_STATES.test(state) || isWriteRefusal(error) || (state === INTERNAL_ERROR && LOST_SERVER.test(error.message));
+  const sqlState = sqlStateOf(error);
+  if (sqlState === null) return false;
+  if (UNREACHABLE_STATES.test(sqlState) || isWriteRefusal(error)) return true;
+  return sqlState === INTERNAL_ERROR && LOST_SERVER.test(error.message);
 }
 
 /** Network error codes of Node. */
@@ -110,20 +111,20 @@ const UNREACHABLE_MESSAGES =
   /^(Connection terminated|timeout e|Query read timeout|Client has encountered a connection error|Client was closed|The server does not support SSL|There was an error establishing an SSL)/;
 
 function meansUnreachable(error: Error): boolean {
-  const state = sqlStateOf(error);
-  if (state !== null) return UNREACHABLE_STATES.test(state);
+  const sqlState = sqlStateOf(error);
+  if (sqlState !== null) return UNREACHABLE_STATES.test(sqlState);
   if ('code' in error && typeof error.code === 'string' && (UNREACHABLE_CODES.has(error.code) || TLS_CODES.test(error.code)))
     return true;
   if (error instanceof AggregateError) return error.errors.some((cause) => cause instanceof Error && meansUnreachable(cause));
   return UNREACHABLE_MESSAGES.test(error.message);
 }
 
-/** Converts the error if it means that the store cannot be reached or rejects writes. */
+/** Converts the error if it means that the store cannot be reached or rejects writes. Returns any other error unchanged. */
 export function storeErrorOf(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StoreUnavailableError) return error;
   if (meansUnreachable(error)) return unreachableError(error);
-  const state = sqlStateOf(error) ?? '';
-  const [, reason] = WRITE_REFUSALS.find(([states]) => states.test(state)) ?? [];
+  const sqlState = sqlStateOf(error) ?? '';
+  const [, reason] = WRITE_REFUSALS.find(([states]) => states.test(sqlState)) ?? [];
   return reason === undefined ? error : new StoreRefusesWritesError(reason, { cause: error });
 }
 
@@ -131,7 +132,7 @@ function unreachableError(error: Error): StoreUnavailableError {
   return new StoreUnavailableError(error.message || 'the database cannot be reached', { cause: error });
 }
 
-/** Returns the location of the database without user and password, so that it may be shown. */
+/** Returns the location of the database without user and password, so that it can be shown. */
 export function locationOfUrl(url: string): string {
   const [, hosts, path] = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)([^?#]*)/i.exec(url) ?? [];
   return hosts === undefined ? 'the given database URL' : `postgres://${hosts}${path}`;

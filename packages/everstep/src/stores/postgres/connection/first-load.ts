@@ -1,7 +1,7 @@
 /**
- * Fills an empty schema from another store, in one transaction: it creates the tables, fills them and reads them back. Other
- * connections see all of it or nothing, even after a crash. The migration lock is held until the end, so that a server that
- * starts on the database waits. Keeps invariant 30.
+ * Fills an empty schema from another store. One transaction creates the tables, fills them and reads them back. Other connections
+ * see either everything or nothing, even after a crash. The migration lock is held until the end, so that a server that starts on
+ * the database waits. Keeps invariant 30.
  */
 import pg from 'pg';
 import { LIMITS } from '../../../config/limits.js';
@@ -38,7 +38,7 @@ const SELECT_FIRST_OBJECT = `
   WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f')
     AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
   ORDER BY 1 LIMIT 1`;
-/** Selects the columns that a sequence numbers. It must continue after the existing numbers. */
+/** Selects the identity columns. Their sequences must continue after the existing numbers. */
 const SELECT_IDENTITY_COLUMNS = `
   SELECT c.relname AS name, a.attname AS column FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
   WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND a.attidentity <> '' ORDER BY 1`;
@@ -86,7 +86,7 @@ export interface FirstLoad {
   namespace(indexId: string, name: string): Promise<LoadedNamespace>;
   /** Commits everything. Rejects if the connection is lost; it is then unknown whether the commit took effect. */
   commit(): Promise<void>;
-  /** Closes the connection. Leaves nothing behind unless it was committed. */
+  /** Closes the connection. Unless the load was committed, the schema stays empty. */
   close(): Promise<void>;
 }
 
@@ -97,11 +97,11 @@ export interface LoadedNamespace {
 
 /** Starts the load. Rejects with StoreOpenError if the database is unreachable, too old, being loaded, or not empty. */
 async function beginLoad(client: pg.Client, location: string): Promise<void> {
-  const facts = await readServerFacts(client);
-  if (facts.version < OLDEST_SERVER_VERSION)
+  const { version } = await readServerFacts(client);
+  if (version < OLDEST_SERVER_VERSION)
     throw new StoreOpenError(
       'unsupported-server',
-      `${location} runs PostgreSQL ${Math.floor(facts.version / 10_000)}. Everstep requires version 15 or newer.`,
+      `${location} runs PostgreSQL ${Math.floor(version / 10_000)}. Everstep requires version 15 or newer.`,
     );
   const { rows: schemas } = await client.query<{ schema: string | null }>('SELECT current_schema() AS schema');
   if ((schemas[0]?.schema ?? null) === null)
@@ -140,7 +140,7 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
     pipeline: true,
     application_name: 'everstep copy-store',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    // No timeout: large tables and slow sources can take long.
+    // There is no timeout, because large tables and slow sources can take a long time.
     statement_timeout: 0,
     idle_in_transaction_session_timeout: 0,
     keepAlive: true,
@@ -155,16 +155,16 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
   } catch (error) {
     await close();
     if (error instanceof StoreOpenError) throw error;
-    const state = sqlStateOf(error);
+    const sqlState = sqlStateOf(error);
     const reason = error instanceof Error ? error.message : String(error);
-    if (state === null) throw new StoreOpenError('unreachable', `${location} cannot be reached: ${reason}`, error);
+    if (sqlState === null) throw new StoreOpenError('unreachable', `${location} cannot be reached: ${reason}`, error);
     throw new StoreOpenError('refused', `${location} rejected the load: ${reason}`, error);
   }
   const session = new SingleTransaction(client);
-  let cursors = 0;
+  let cursorCount = 0;
 
-  async function* rowsOf(select: string): AsyncGenerator<readonly Row[]> {
-    const cursor = `rows_${++cursors}`;
+  async function* fetchRows(select: string): AsyncGenerator<readonly Row[]> {
+    const cursor = `rows_${++cursorCount}`;
     await client.query(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${select}`);
     for (;;) {
       const { rows } = await client.query<Row>(`FETCH ${ROWS_READ_AT_ONCE} FROM ${cursor}`);
@@ -182,7 +182,7 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
         columnArrays(columns, rows),
       );
     },
-    read: (table, columns) => rowsOf(`SELECT ${columnNames(columns)} FROM ${table}`),
+    read: (table, columns) => fetchRows(`SELECT ${columnNames(columns)} FROM ${table}`),
     async namespace(indexId, name) {
       const storedNamespace = await createNamespace(session, indexId, name, LIMITS.maxSearchNamespaces);
       if (typeof storedNamespace === 'string')
@@ -190,17 +190,17 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
       return {
         add: (documents) => writeDocuments(session, storedNamespace, documents),
         read: () =>
-          rowsOf(`SELECT id, content, metadata FROM ${storedNamespace.table} WHERE namespace = ${storedNamespace.namespace}`),
+          fetchRows(`SELECT id, content, metadata FROM ${storedNamespace.table} WHERE namespace = ${storedNamespace.namespace}`),
       };
     },
     async commit() {
       for (const { name, column } of await session.query(unprepared(SELECT_IDENTITY_COLUMNS))) {
         const [row] = await session.query(unprepared(`SELECT coalesce(max("${column}"), 0)::bigint AS last FROM ${name}`));
-        const last = row ? integer(row, 'last') : 0;
-        if (last > 0)
-          await session.query(unprepared(`SELECT setval(pg_get_serial_sequence('${name}', '${column}'), $1)`), [last]);
+        const lastNumber = row ? integer(row, 'last') : 0;
+        if (lastNumber > 0)
+          await session.query(unprepared(`SELECT setval(pg_get_serial_sequence('${name}', '${column}'), $1)`), [lastNumber]);
       }
-      // The server has no statistics of new tables: plans made without them scan everything.
+      // The server has no statistics of new tables, and plans without statistics scan whole tables.
       const tables = await session.query(unprepared(SELECT_TABLES));
       await client.query(`ANALYZE ${tables.map((row) => text(row, 'name')).join(', ')}`);
       await session.query(unprepared('SELECT 1'));

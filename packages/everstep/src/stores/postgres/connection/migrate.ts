@@ -26,7 +26,7 @@ export async function readServerFacts(client: pg.ClientBase): Promise<ServerFact
   return { version: Number(row.version), hasFsync: row.fsync === 'on' };
 }
 
-/** Returns the version of the schema, and creates the table that stores it. */
+/** Returns the version of the schema; 0 if there is none. Creates the table that stores the version if it does not exist. */
 async function readSchemaVersion(client: pg.ClientBase): Promise<number> {
   await client.query(
     'CREATE TABLE IF NOT EXISTS schema_version (only_one boolean PRIMARY KEY CHECK (only_one), version integer NOT NULL)',
@@ -66,11 +66,11 @@ export async function migrate(database: Database, url: string, migrations: reado
   const location = locationOfUrl(url);
   try {
     return await database.withConnection(async (client) => {
-      const facts = await readServerFacts(client);
-      if (facts.version < OLDEST_SERVER_VERSION) {
+      const serverFacts = await readServerFacts(client);
+      if (serverFacts.version < OLDEST_SERVER_VERSION) {
         throw new StoreOpenError(
           'unsupported-server',
-          `${location} runs PostgreSQL ${Math.floor(facts.version / 10_000)}. Everstep requires version 15 or newer.`,
+          `${location} runs PostgreSQL ${Math.floor(serverFacts.version / 10_000)}. Everstep requires version 15 or newer.`,
         );
       }
       // One of several starting processes migrates; the others wait for it, as long as it takes.
@@ -78,14 +78,14 @@ export async function migrate(database: Database, url: string, migrations: reado
       await client.query('SELECT pg_advisory_lock($1, hashtext(current_schema()))', [LOCK_CLASS]);
       // The lock ends with the connection.
       await applyMigrations(client, location, migrations);
-      return facts;
+      return serverFacts;
     });
   } catch (error) {
     if (error instanceof StoreOpenError) throw error;
-    const state = sqlStateOf(error instanceof StoreUnavailableError ? error.cause : error);
+    const sqlState = sqlStateOf(error instanceof StoreUnavailableError ? error.cause : error);
     const reason = error instanceof Error ? error.message : String(error);
-    if (state === null) throw new StoreOpenError('unreachable', `${location} cannot be reached: ${reason}`, error);
-    if (AUTHENTICATION_ERROR.test(state) || state === INVALID_CATALOG)
+    if (sqlState === null) throw new StoreOpenError('unreachable', `${location} cannot be reached: ${reason}`, error);
+    if (AUTHENTICATION_ERROR.test(sqlState) || sqlState === INVALID_CATALOG)
       throw new StoreOpenError('refused', `${location} refused the connection: ${reason}`, error);
     throw error;
   }

@@ -1,7 +1,7 @@
 /**
  * Determines which of the servers that a URL names is the primary. A single server is always used. Of several, the one that accepts
- * writes is the primary. If two accept writes, it is the one with the newer history: the other was replaced and does not know it
- * yet. A server with an older history than one seen before is never used again.
+ * writes is the primary. If two accept writes, the primary is the one with the newer history: the other was replaced but has not
+ * detected that yet. A server whose history is older than one that was seen before is never used again.
  *
  * A server that was replaced still responds. `confirm` determines whether a response can be trusted.
  * Keeps invariant 30.
@@ -31,11 +31,11 @@ const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} };
 /** Returns a URL for each server that the URL names, in its order. */
 export function serverUrls(originalUrl: string): readonly string[] {
   const url = withVerification(originalUrl);
-  const [, head, hosts, path = '', query = ''] = URL_PARTS.exec(url) ?? [];
-  if (head === undefined || hosts === undefined || !hosts.includes(',')) return [url];
-  const parameters = query.split('&').filter((part) => part !== '' && part.split('=')[0] !== SERVER_SELECTION_PARAMETER);
+  const [, prefix, hosts, path = '', query = ''] = URL_PARTS.exec(url) ?? [];
+  if (prefix === undefined || hosts === undefined || !hosts.includes(',')) return [url];
+  const parameters = query.split('&').filter((pair) => pair !== '' && pair.split('=')[0] !== SERVER_SELECTION_PARAMETER);
   const suffix = parameters.length === 0 ? path : `${path}?${parameters.join('&')}`;
-  return hosts.split(',').map((host) => `${head}${host}${suffix}`);
+  return hosts.split(',').map((host) => `${prefix}${host}${suffix}`);
 }
 
 export interface PrimaryOptions {
@@ -80,8 +80,8 @@ export class Primary {
   private readonly connectedProbes = new SharedWork(() => this.probeConnected());
   private primaryServerUrl: string;
   private timeline = -1;
-  private probing: Promise<void> | null = null;
-  private timer: NodeJS.Timeout | undefined;
+  private pendingSearch: Promise<void> | null = null;
+  private probeTimer: NodeJS.Timeout | undefined;
   private reconnectAt = 0;
   private isClosed = false;
 
@@ -126,15 +126,15 @@ export class Primary {
   /** Looks for the primary now, and connects to servers that are not connected. Never rejects. */
   async find(): Promise<void> {
     if (!this.hasSeveralServers || this.isClosed) return;
-    this.probing ??= this.probeAll().finally(() => {
-      this.probing = null;
+    this.pendingSearch ??= this.probeAll().finally(() => {
+      this.pendingSearch = null;
     });
-    await this.probing;
+    await this.pendingSearch;
   }
 
   /**
    * Resolves with the URL of the server that was the primary at a moment after this call, or with null if nothing confirms it.
-   * Responses of this server from before the call ends may be returned to a client: no other server had been used as the primary
+   * Responses that this server sent before this resolves may be returned to a client: no other server had been used as the primary
    * when the client sent its request. Never rejects.
    *
    * All other servers must report that they are not the primary. If one of them does not respond immediately, it is sufficient
@@ -144,8 +144,8 @@ export class Primary {
     const { immediateStates, allStates } = await this.connectedProbes.run();
     const url = this.primaryServerUrl;
     if (this.allAgree(immediateStates)) return url;
-    const commitAcknowledged = this.servers.find((server) => server.url === url)?.commitProbe.run() ?? false;
-    const checks = [commitAcknowledged, allStates.then((states) => this.allAgree(states))];
+    const isCommitAcknowledged = this.servers.find((server) => server.url === url)?.commitProbe.run() ?? false;
+    const checks = [isCommitAcknowledged, allStates.then((states) => this.allAgree(states))];
     const isConfirmed = await Promise.race([
       ...checks.map(resolveIfTrue),
       Promise.all(checks).then((outcomes) => outcomes.includes(true)),
@@ -156,18 +156,18 @@ export class Primary {
 
   close(): void {
     this.isClosed = true;
-    clearTimeout(this.timer);
+    clearTimeout(this.probeTimer);
     for (const { probe } of this.servers) probe.close();
   }
 
   private scheduleProbe(): void {
-    clearTimeout(this.timer);
+    clearTimeout(this.probeTimer);
     if (this.isClosed) return;
-    this.timer = setTimeout(() => void this.connectedProbes.run().then(() => this.scheduleProbe()), this.probeIntervalMs);
-    this.timer.unref();
+    this.probeTimer = setTimeout(() => void this.connectedProbes.run().then(() => this.scheduleProbe()), this.probeIntervalMs);
+    this.probeTimer.unref();
   }
 
-  /** Probes the connected servers. Servers without a connection never delay it. */
+  /** Probes the connected servers. Servers without a connection never delay the probe. */
   private async probeConnected(): Promise<ProbeResults> {
     const shouldReconnect = !this.isClosed && performance.now() >= this.reconnectAt;
     if (shouldReconnect) this.reconnectAt = performance.now() + RECONNECT_EVERY_MS;
@@ -182,7 +182,7 @@ export class Primary {
     return { immediateStates: await Promise.all(immediateStates), allStates: Promise.all(states) };
   }
 
-  /** Returns whether the current server reports that it is the primary, and each of the others that it is not. */
+  /** Returns whether the current server reports that it is the primary, and all others report that they are not. */
   private allAgree(states: readonly ServerState[]): boolean {
     return this.servers.every(({ url }, index) => {
       const state = states[index] ?? 'unknown';
@@ -208,14 +208,14 @@ export class Primary {
   private async probeAll(): Promise<void> {
     const states = await Promise.all(this.servers.map((server) => this.readState(server)));
     let foundUrl: string | null = null;
-    let newest = this.timeline;
+    let newestTimeline = this.timeline;
     for (const [index, { url }] of this.servers.entries()) {
       const state = states[index];
-      if (typeof state !== 'number' || state < newest || (state === newest && foundUrl !== null)) continue;
-      newest = state;
+      if (typeof state !== 'number' || state < newestTimeline || (state === newestTimeline && foundUrl !== null)) continue;
+      newestTimeline = state;
       foundUrl = url;
     }
-    if (foundUrl !== null) this.setPrimary(foundUrl, newest);
+    if (foundUrl !== null) this.setPrimary(foundUrl, newestTimeline);
   }
 
   private setPrimary(foundUrl: string, timeline: number): void {

@@ -3,13 +3,13 @@ import { randomBytes } from 'node:crypto';
 import { PROBE_BYTES } from '../../../ports/stores/store.js';
 import { type Database, unprepared } from './connection.js';
 
-const NAME = 'write-probe';
+const PROBE_NAME = 'write-probe';
 const PUT = unprepared(
   'INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
 );
 const REMOVE = unprepared('DELETE FROM secret WHERE name = $1');
 
-/** Replicated tables reject writes while any server is down. The table `node` is on the server that the nodes connect to. */
+/** Replicated tables reject writes while any server is down. The table `node` is only on the server that the nodes connect to. */
 const PUT_LOCAL = unprepared(
   `INSERT INTO node (node_id, lease_until, host, version) VALUES ($1, clock_timestamp() + interval '1 minute', $2, '')`,
 );
@@ -21,7 +21,7 @@ const REMOVE_LOCAL = unprepared('DELETE FROM node WHERE node_id = $1');
  */
 export async function probeWrites(database: Database): Promise<void> {
   const { isDistributed } = database.engine;
-  const name = isDistributed ? `${NAME} ${randomBytes(9).toString('base64url')}` : NAME;
+  const name = isDistributed ? `${PROBE_NAME} ${randomBytes(9).toString('base64url')}` : PROBE_NAME;
   await database.transaction(async (session) => {
     session.send(isDistributed ? PUT_LOCAL : PUT, [name, randomBytes(PROBE_BYTES / 2).toString('hex')]);
     session.send(isDistributed ? REMOVE_LOCAL : REMOVE, [name]);

@@ -14,7 +14,7 @@ export const unnest = (columns: Columns, firstNumber = 1): string =>
 /** Returns the names of the columns, as in the list of an INSERT. */
 export const columnNames = (columns: Columns): string => Object.keys(columns).join(', ');
 
-/** Returns the values that belong to `unnest`. */
+/** Returns the values for the parameters of `unnest`. */
 export function columnArrays<Set extends Columns>(columns: Set, rows: readonly RowOf<Set>[]): readonly SqlValue[] {
   return Object.keys(columns).map((name) => rows.map((row) => row[name] ?? null));
 }
@@ -25,7 +25,7 @@ export interface ObjectKey {
   readonly id: string;
 }
 
-/** Returns the values of `unnest($1::text[], $2::text[])`. */
+/** Returns the values for `unnest($1::text[], $2::text[])`. */
 export const objectKeyArrays = (keys: readonly ObjectKey[]): readonly SqlValue[] => [
   keys.map(({ instanceId }) => instanceId),
   keys.map(({ id }) => id),

@@ -1,4 +1,4 @@
-/** Asks one database server, over connections that stay open, whether it is a primary. */
+/** Checks whether a database server is a primary, over connections that stay open. */
 import pg from 'pg';
 import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
 
@@ -18,7 +18,7 @@ export interface ServerProbe {
   state(): Promise<ServerState>;
   /**
    * Tries a commit. Resolves with true once it is acknowledged, or with false if it fails. A commit that waits for the confirmation
-   * of a standby may take until the timeout. Never rejects.
+   * of a standby can take until the timeout. Never rejects.
    */
   tryCommit(): Promise<boolean>;
   close(): void;
@@ -26,15 +26,15 @@ export interface ServerProbe {
 
 const SELECT_TIMELINE = `
   SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline`;
-/** A statement that writes only to the log. A transaction that wrote nothing would not wait for the standby. */
-const COMMIT = `SELECT pg_logical_emit_message(true, 'everstep', ''::text)`;
+/** A statement that writes only to the write-ahead log. A transaction that wrote nothing would not wait for the standby. */
+const WRITE_TO_LOG = `SELECT pg_logical_emit_message(true, 'everstep', ''::text)`;
 
-/** A connection that is opened on demand, and again after it was lost. */
+/** A connection that is opened on demand, and reopened after it was lost. */
 class ReconnectingClient {
   private readonly options: pg.ClientConfig;
   private readonly setupSql: string | null;
   private client: pg.Client | null = null;
-  private connecting: Promise<pg.Client | null> | null = null;
+  private pendingConnect: Promise<pg.Client | null> | null = null;
   private isClosed = false;
 
   constructor(options: pg.ClientConfig, setupSql: string | null = null) {
@@ -64,10 +64,10 @@ class ReconnectingClient {
   }
 
   private connect(): Promise<pg.Client | null> {
-    this.connecting ??= this.open().finally(() => {
-      this.connecting = null;
+    this.pendingConnect ??= this.open().finally(() => {
+      this.pendingConnect = null;
     });
-    return this.connecting;
+    return this.pendingConnect;
   }
 
   private async open(): Promise<pg.Client | null> {
@@ -122,7 +122,7 @@ export function probeServer(url: string): ServerProbe {
       const { timeline } = rows[0];
       return timeline === null ? 'standby' : Number.parseInt(timeline, 16);
     },
-    tryCommit: async () => (await commitClient.query(COMMIT)) !== null,
+    tryCommit: async () => (await commitClient.query(WRITE_TO_LOG)) !== null,
     close() {
       stateClient.close();
       commitClient.close();

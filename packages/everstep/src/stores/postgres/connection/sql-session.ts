@@ -10,8 +10,8 @@ const COMMIT_WITHOUT_SYNC = statement(`SELECT set_config('synchronous_commit', '
 const statements = new Map<string, Statement>();
 
 function statementOf(text: string): Statement {
-  const cached = statements.get(text);
-  if (cached) return cached;
+  const cachedStatement = statements.get(text);
+  if (cachedStatement) return cachedStatement;
   const newStatement = statement(text);
   statements.set(text, newStatement);
   return newStatement;

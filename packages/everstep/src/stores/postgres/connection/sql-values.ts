@@ -7,7 +7,7 @@ type PgValue = string | number | boolean | Buffer | null;
 
 const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** Returns an element in the text of an array, quoted so that no text is mistaken for NULL, a bracket or the end. */
+/** Returns the text of an array element, quoted so that it is not mistaken for NULL, a bracket or the end of the array. */
 function elementOf(value: SqlValue): string {
   if (value === null) return 'NULL';
   if (typeof value === 'string') return /["\\]/.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : `"${value}"`;
@@ -18,7 +18,7 @@ function elementOf(value: SqlValue): string {
 /** Encodes an array. Most values are arrays, and the library takes twice as long to encode one. */
 const arrayOf = (values: readonly SqlValue[]): string => `{${values.map(elementOf).join(',')}}`;
 
-/** Replaces the character 0, which PostgreSQL does not accept in text: a batch with it would never succeed. */
+/** Replaces NUL characters, which PostgreSQL does not accept in text: a batch that contains one would never succeed. */
 const textOf = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text);
 
 /** Returns the value as the library sends it. */

@@ -1,12 +1,12 @@
 /**
- * Keeps the server's statistics close to tables that grow fast. A new database has none, and a plan made without them may scan all
- * rows of an instance instead of one. Autovacuum runs once a minute, which is too late for a table that has grown from nothing to a
- * hundred thousand rows.
+ * Keeps the server's statistics of fast-growing tables up to date. A new database has no statistics, and a plan without them may
+ * scan all rows of an instance instead of one. Autovacuum runs once a minute, which is too late for a table that has grown from
+ * nothing to a hundred thousand rows.
  */
 import { text } from './columns.js';
 import { type Database, statement, unprepared } from './connection.js';
 
-/** Number of writes before the first check of the tables. It doubles with each check. */
+/** Number of writes before the first check of the tables. The number doubles with each check. */
 const WRITES_BEFORE_FIRST_CHECK = 200;
 const MAX_WRITES_BETWEEN_CHECKS = 1_000_000;
 

@@ -15,7 +15,7 @@ const LOCAL_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|)(:\d+)?$/i;
 
 const parametersOf = (url: string): URLSearchParams => new URLSearchParams(/\?([^#]*)/.exec(url)?.[1] ?? '');
 
-/** Returns the URL for the library. A URL with `uselibpqcompat=true` keeps the meaning of libpq. */
+/** Returns the URL for the library. The modes in a URL with `uselibpqcompat=true` have the same meaning as in libpq. */
 export function withVerification(url: string): string {
   if (parametersOf(url).get('uselibpqcompat') === 'true') return url;
   return url.replace(MODE_PARAMETER, (parameter, name: string, mode: string) =>

@@ -9,12 +9,12 @@ export type FlowControlWrite = Extract<
   { readonly kind: 'put-flow-control' | 'set-flow-control' | 'set-flow-window' }
 >;
 
-const PARALLELISM_PINNED = (row: string) => `(${row}.pinned AND ${row}.pinned_only IS DISTINCT FROM 'rate')`;
-const RATE_PINNED = (row: string) => `(${row}.pinned AND ${row}.pinned_only IS DISTINCT FROM 'parallelism')`;
+const parallelismPinnedSql = (row: string) => `(${row}.pinned AND ${row}.pinned_only IS DISTINCT FROM 'rate')`;
+const ratePinnedSql = (row: string) => `(${row}.pinned AND ${row}.pinned_only IS DISTINCT FROM 'parallelism')`;
 const CURRENT_ROW = 'flow_control';
 
-/** Writes keys. A key whose limits do not change is not locked, because every run with the key writes it. */
-const PUT = statement(`
+/** Writes the limits of keys. A key whose limits do not change is not locked, because every run with the key writes it. */
+const PUT_LIMITS = statement(`
   INSERT INTO flow_control (instance_id, key, parallelism, rate, period_ms)
   SELECT w.instance_id, w.key, w.parallelism, w.rate, w.period_ms
   FROM unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::bigint[])
@@ -22,16 +22,17 @@ const PUT = statement(`
   WHERE NOT EXISTS (
     SELECT 1 FROM flow_control f WHERE f.instance_id = w.instance_id AND f.key = w.key AND (
       (w.parallelism IS NULL AND w.rate IS NULL)
-      OR (${PARALLELISM_PINNED('f')} OR f.parallelism IS NOT DISTINCT FROM w.parallelism)
-        AND (${RATE_PINNED('f')} OR (f.rate, f.period_ms) IS NOT DISTINCT FROM (w.rate, w.period_ms))))
+      OR (${parallelismPinnedSql('f')} OR f.parallelism IS NOT DISTINCT FROM w.parallelism)
+        AND (${ratePinnedSql('f')} OR (f.rate, f.period_ms) IS NOT DISTINCT FROM (w.rate, w.period_ms))))
   ORDER BY w.instance_id, w.key
   ON CONFLICT (instance_id, key) DO UPDATE
-    SET parallelism = CASE WHEN ${PARALLELISM_PINNED(CURRENT_ROW)} THEN ${CURRENT_ROW}.parallelism ELSE excluded.parallelism END,
-      rate = CASE WHEN ${RATE_PINNED(CURRENT_ROW)} THEN ${CURRENT_ROW}.rate ELSE excluded.rate END,
-      period_ms = CASE WHEN ${RATE_PINNED(CURRENT_ROW)} THEN ${CURRENT_ROW}.period_ms ELSE excluded.period_ms END
+    SET parallelism = CASE WHEN ${parallelismPinnedSql(CURRENT_ROW)} THEN ${CURRENT_ROW}.parallelism ELSE excluded.parallelism END,
+      rate = CASE WHEN ${ratePinnedSql(CURRENT_ROW)} THEN ${CURRENT_ROW}.rate ELSE excluded.rate END,
+      period_ms = CASE WHEN ${ratePinnedSql(CURRENT_ROW)} THEN ${CURRENT_ROW}.period_ms ELSE excluded.period_ms END
     WHERE excluded.parallelism IS NOT NULL OR excluded.rate IS NOT NULL`);
 
-const SET = statement(`
+/** Writes the complete states of keys. */
+const SET_STATE = statement(`
   INSERT INTO flow_control
     (instance_id, key, parallelism, rate, period_ms, paused, pinned, pinned_only, window_started_at, window_granted)
   SELECT * FROM unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::bigint[], $6::boolean[], $7::boolean[],
@@ -51,70 +52,70 @@ const SET_WINDOW = statement(`
   ON CONFLICT (instance_id, key) DO UPDATE
     SET window_started_at = excluded.window_started_at, window_granted = excluded.window_granted`);
 
-/** The writes of a batch to one key, in the order in which they apply: the state, the limits, the window. */
+/** The writes of a batch to one key, in the order in which they are applied: the state, the limits, the window. */
 interface KeyWrites {
   readonly instanceId: string;
   readonly key: string;
-  set: FlowControlState | null;
-  put: FlowControl | null;
+  state: FlowControlState | null;
+  limits: FlowControl | null;
   window: { readonly value: FlowControlState['window'] } | null;
 }
 
 const hasLimits = ({ parallelism, rate }: FlowControl): boolean => parallelism !== undefined || rate !== undefined;
 
 function writesByKey(writes: readonly FlowControlWrite[]): readonly KeyWrites[] {
-  const keyWrites = new Map<string, KeyWrites>();
+  const writesByScopedKey = new Map<string, KeyWrites>();
   const writesOf = (instanceId: string, key: string): KeyWrites => {
-    const id = `${instanceId}\n${key}`;
-    const keyWrite = keyWrites.get(id) ?? { instanceId, key, set: null, put: null, window: null };
-    keyWrites.set(id, keyWrite);
-    return keyWrite;
+    const scopedKey = `${instanceId}\n${key}`;
+    const keyWrites = writesByScopedKey.get(scopedKey) ?? { instanceId, key, state: null, limits: null, window: null };
+    writesByScopedKey.set(scopedKey, keyWrites);
+    return keyWrites;
   };
   for (const write of writes) {
     switch (write.kind) {
       case 'put-flow-control': {
-        const keyWrite = writesOf(write.instanceId, write.flowControl.key);
+        const keyWrites = writesOf(write.instanceId, write.flowControl.key);
         // A write without limits only registers the key.
-        if (!keyWrite.put || hasLimits(write.flowControl)) keyWrite.put = write.flowControl;
+        if (!keyWrites.limits || hasLimits(write.flowControl)) keyWrites.limits = write.flowControl;
         break;
       }
       case 'set-flow-control':
         // A complete state replaces everything that was written before.
-        Object.assign(writesOf(write.instanceId, write.state.key), { set: write.state, put: null, window: null });
+        Object.assign(writesOf(write.instanceId, write.state.key), { state: write.state, limits: null, window: null });
         break;
       case 'set-flow-window':
         writesOf(write.instanceId, write.key).window = { value: write.window };
         break;
     }
   }
-  return [...keyWrites.values()];
+  return [...writesByScopedKey.values()];
 }
 
 /** Sends all writes of a batch, in their order, in at most three statements and without waiting. */
 export function writeFlowControls(session: TransactionSession, writes: readonly FlowControlWrite[]): void {
   const keyWrites = writesByKey(writes);
-  const sets = keyWrites.flatMap(({ instanceId, set }) => (set ? [{ instanceId, ...set }] : []));
-  if (sets.length > 0)
-    session.send(SET, [
-      sets.map(({ instanceId }) => instanceId),
-      sets.map(({ key }) => key),
-      sets.map(({ parallelism }) => parallelism),
-      sets.map(({ rate }) => rate),
-      sets.map(({ periodMs }) => periodMs),
-      sets.map(({ paused }) => paused),
-      sets.map(({ parallelismPinned, ratePinned }) => parallelismPinned || ratePinned),
-      sets.map(onlyPinnedLimit),
-      sets.map(({ window }) => window?.startedAt ?? null),
-      sets.map(({ window }) => window?.granted ?? null),
+  const states = keyWrites.flatMap(({ instanceId, state }) => (state ? [{ instanceId, ...state }] : []));
+  if (states.length > 0)
+    session.send(SET_STATE, [
+      states.map(({ instanceId }) => instanceId),
+      states.map(({ key }) => key),
+      states.map(({ parallelism }) => parallelism),
+      states.map(({ rate }) => rate),
+      states.map(({ periodMs }) => periodMs),
+      states.map(({ paused }) => paused),
+      states.map(({ parallelismPinned, ratePinned }) => parallelismPinned || ratePinned),
+      states.map(onlyPinnedLimit),
+      states.map(({ window }) => window?.startedAt ?? null),
+      states.map(({ window }) => window?.granted ?? null),
     ]);
-  const puts = keyWrites.flatMap(({ instanceId, put }) => (put ? [{ instanceId, ...put }] : []));
-  if (puts.length > 0)
-    session.send(PUT, [
-      puts.map(({ instanceId }) => instanceId),
-      puts.map(({ key }) => key),
-      puts.map(({ parallelism }) => parallelism ?? null),
-      puts.map(({ rate }) => rate ?? null),
-      puts.map(({ periodMs }) => periodMs ?? null),
+  const limitRows = keyWrites.flatMap(({ instanceId, limits }) => (limits ? [{ instanceId, ...limits }] : []));
+  if (limitRows.length > 0)
+    session.send(PUT_LIMITS, [
+      limitRows.map(({ instanceId }) => instanceId),
+      limitRows.map(({ key }) => key),
+      limitRows.map(({ parallelism }) => parallelism ?? null),
+      limitRows.map(({ rate }) => rate ?? null),
+      limitRows.map(({ periodMs }) => periodMs ?? null),
     ]);
   const windows = keyWrites.flatMap(({ instanceId, key, window }) => (window ? [{ instanceId, key, ...window }] : []));
   if (windows.length > 0)

@@ -67,7 +67,7 @@ const DELETE = statement(
   ),
 );
 /** Subtracts the bytes of schedules that the next statement replaces, and locks their rows. */
-const RELEASE = statement(
+const SUBTRACT_BYTES = statement(
   changeAndCountBytesSql(
     `SELECT s.instance_id, ${storedSql('schedule', 's')} AS bytes FROM schedule s JOIN ${KEYS}
        ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
@@ -81,27 +81,27 @@ const LOCK = statement(`
     ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
   ORDER BY s.instance_id, s.schedule_id FOR UPDATE OF s`);
 
-const firstOfNextInstance = (where: string) => `
+const firstOfNextInstanceSql = (where: string) => `
   SELECT instance_id AS id, next_at AS at FROM schedule WHERE next_at IS NOT NULL ${where} ORDER BY instance_id, next_at, seq LIMIT 1`;
 /** Selects the instances with due schedules, stepping from one instance to the next in the index. */
 const SELECT_INSTANCES = statement(`
   WITH RECURSIVE first AS (
-    (${firstOfNextInstance('')})
+    (${firstOfNextInstanceSql('')})
     UNION ALL
-    SELECT next.* FROM first CROSS JOIN LATERAL (${firstOfNextInstance('AND instance_id > first.id')}) AS next
+    SELECT next.* FROM first CROSS JOIN LATERAL (${firstOfNextInstanceSql('AND instance_id > first.id')}) AS next
   )
   SELECT id FROM first WHERE at <= $1`);
 /** Selects the same instances from distributed tables, with a plain read over all servers. */
 const SELECT_INSTANCES_ON_SERVERS = statement(`
   SELECT DISTINCT instance_id AS id FROM schedule WHERE next_at IS NOT NULL AND next_at <= $1 ORDER BY 1`);
-/** Columns that are compared. Bodies can be long, so only their hash is read. */
+/** Columns that are compared. Bodies can be long, so only their hashes are read. */
 const COMPARED_COLUMNS = COLUMN_NAMES.map((column) =>
   column === 'body' ? `encode(sha256(s.body), 'hex') AS body` : `s.${column}`,
 ).join(', ');
-const SELECT_SOME = statement(`
+const SELECT_COMPARED = statement(`
   SELECT ${COMPARED_COLUMNS} FROM schedule s JOIN unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
     ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id`);
-const COUNT_SOME = statement(`
+const COUNT_SCHEDULES = statement(`
   SELECT w.instance_id, (SELECT count(*) FROM schedule s WHERE s.instance_id = w.instance_id) AS schedules
   FROM unnest($1::text[]) AS w (instance_id)`);
 
@@ -128,7 +128,7 @@ export function writeSchedules(session: TransactionSession, writes: readonly Sch
   }
   const schedules = [...latestSchedules.values()];
   if (schedules.length === 0) return;
-  session.send(RELEASE, [schedules.map(({ instanceId }) => instanceId), schedules.map(({ scheduleId }) => scheduleId)]);
+  session.send(SUBTRACT_BYTES, [schedules.map(({ instanceId }) => instanceId), schedules.map(({ scheduleId }) => scheduleId)]);
   session.send(
     PUT,
     COLUMNS.map(([, , readValue]) => schedules.map(readValue)),
@@ -136,8 +136,8 @@ export function writeSchedules(session: TransactionSession, writes: readonly Sch
 }
 
 /**
- * Returns the next ticks of these schedules in their order; undefined if there is no such schedule. Their rows are locked
- * until the transaction ends. They are locked in a fixed order. Sends its statement immediately.
+ * Returns the next ticks of these schedules in their order; undefined if there is no such schedule. Locks the rows of the schedules
+ * in a fixed order, until the transaction ends. Sends its statement immediately.
  */
 export async function lockNextTicks(
   session: TransactionSession,
@@ -164,7 +164,7 @@ export function digestOf(schedule: Schedule): string {
 
 /** Returns the digests of the schedules that exist. */
 export async function readDigests(session: Session, references: readonly ObjectKey[]) {
-  const rows = await session.query(SELECT_SOME, objectKeyArrays(references));
+  const rows = await session.query(SELECT_COMPARED, objectKeyArrays(references));
   return rows.map((row) => ({
     instanceId: text(row, 'instance_id'),
     scheduleId: text(row, 'schedule_id'),
@@ -174,7 +174,7 @@ export async function readDigests(session: Session, references: readonly ObjectK
 
 /** Returns the number of schedules of each instance. */
 export async function countSchedulesOf(session: Session, instanceIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
-  const rows = await session.query(COUNT_SOME, [instanceIds]);
+  const rows = await session.query(COUNT_SCHEDULES, [instanceIds]);
   return new Map(rows.map((row) => [text(row, 'instance_id'), integer(row, 'schedules')]));
 }
 

@@ -1,6 +1,6 @@
 /**
- * Writes the counters of groups of dead letters. A transaction sends these changes last. It first locks the rows of the groups, in
- * a fixed order. Transactions can therefore wait for each other here, but never deadlock.
+ * Writes the counters of groups of dead letters. These changes are the last statements of a transaction. They start by locking the
+ * rows of the groups in a fixed order. Transactions can therefore wait for each other here, but never deadlock.
  * Keeps invariant 7.
  */
 import { type GroupChange, type GroupChanges, SEVERAL } from '../../../engine/dead-letters/dead-letter-groups.js';
@@ -32,7 +32,7 @@ const LOCK = statement(`
   SELECT g.fingerprint FROM ${unnest(GROUP_KEY)} AS u(${columnNames(GROUP_KEY)})
   JOIN dead_letter_group g ON g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint
   ORDER BY g.instance_id, g.fingerprint FOR UPDATE OF g`);
-/** SQL: whether entries were added after the group was resolved. */
+/** SQL condition: entries were added after the group was resolved. */
 const ADDED_AFTER_RESOLUTION = 'g.resolved_at <= excluded.last_seen_at';
 const ADD_ENTRIES = statement(`
   INSERT INTO dead_letter_group AS g (${columnNames(ADDITION)}, entries, rank)

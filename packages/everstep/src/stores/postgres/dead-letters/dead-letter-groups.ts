@@ -13,7 +13,7 @@ import { type Columns, columnArrays, columnNames, unnest } from '../connection/r
 import type { SqlSession } from '../connection/sql-session.js';
 import { sendGroupChanges } from './dead-letter-group-writes.js';
 
-const ENTRY = {
+const REGROUPING = {
   instance_id: 'text',
   dlq_id: 'text',
   previous_fingerprint: 'text',
@@ -21,27 +21,27 @@ const ENTRY = {
   rules: 'integer',
 } as const satisfies Columns;
 const LOCK_UNGROUPED = statement(`
-  SELECT d.instance_id, d.dlq_id, d.response_status, d.created_at FROM ${unnest(ENTRY)} AS u(${columnNames(ENTRY)})
+  SELECT d.instance_id, d.dlq_id, d.response_status, d.created_at FROM ${unnest(REGROUPING)} AS u(${columnNames(REGROUPING)})
   JOIN dead_letter d ON d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id
     AND d.fingerprint IS NOT DISTINCT FROM u.previous_fingerprint
   ORDER BY d.instance_id, d.dlq_id FOR UPDATE OF d`);
 const SET_FINGERPRINTS = statement(`
-  UPDATE dead_letter d SET fingerprint = u.fingerprint, rules = u.rules FROM ${unnest(ENTRY)} AS u(${columnNames(ENTRY)})
+  UPDATE dead_letter d SET fingerprint = u.fingerprint, rules = u.rules FROM ${unnest(REGROUPING)} AS u(${columnNames(REGROUPING)})
   WHERE d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id AND d.fingerprint IS NOT DISTINCT FROM u.previous_fingerprint`);
 const GROUP_KEY = { instance_id: 'text', fingerprint: 'text' } as const satisfies Columns;
 const NEXT_GROUPS = `
   SELECT instance_id, fingerprint FROM dead_letter_group WHERE (instance_id, fingerprint) > ($1::text, $2::text)
   ORDER BY instance_id, fingerprint LIMIT $3`;
-const LOCK_NEXT = statement(`${NEXT_GROUPS} FOR UPDATE`);
+const LOCK_NEXT_GROUPS = statement(`${NEXT_GROUPS} FOR UPDATE`);
 /** Finds the rows in distributed tables with a plain read. They are then locked by instance. */
-const FIND_NEXT = statement(NEXT_GROUPS);
-const LOCK_FOUND = statement(`
+const FIND_NEXT_GROUPS = statement(NEXT_GROUPS);
+const LOCK_FOUND_GROUPS = statement(`
   SELECT g.fingerprint FROM ${unnest(GROUP_KEY)} AS u(${columnNames(GROUP_KEY)})
   JOIN dead_letter_group g ON g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint
   ORDER BY g.fingerprint FOR UPDATE OF g`);
 /**
- * Corrects wrong counts of entries, and returns the groups that had one. Transactions that change entries update the counts before
- * the groups are locked, or after the locks are released.
+ * Corrects wrong counts of entries, and returns the groups whose count was wrong. Transactions that change entries update the
+ * counts either before the groups are locked or after the locks are released.
  */
 const RECOUNT = statement(`
   UPDATE dead_letter_group g SET entries = c.entries FROM (
@@ -61,14 +61,14 @@ const RECOUNT_WORKFLOWS = statement(`
 const groupKeyOf = (row: Row) => ({ instance_id: text(row, 'instance_id'), fingerprint: text(row, 'fingerprint') });
 
 async function lockNextGroups(session: Session, range: readonly SqlValue[]): Promise<readonly Row[]> {
-  if (!session.engine.isDistributed) return session.query(LOCK_NEXT, range);
-  const foundRows = await session.query(FIND_NEXT, range);
-  await session.query(LOCK_FOUND, columnArrays(GROUP_KEY, foundRows.map(groupKeyOf)));
+  if (!session.engine.isDistributed) return session.query(LOCK_NEXT_GROUPS, range);
+  const foundRows = await session.query(FIND_NEXT_GROUPS, range);
+  await session.query(LOCK_FOUND_GROUPS, columnArrays(GROUP_KEY, foundRows.map(groupKeyOf)));
   return foundRows;
 }
 
-export function createPostgresDeadLetterGroups(database: Database, store: SqlSession): DeadLetterGroupStore {
-  return createDeadLetterGroups(store, {
+export function createPostgresDeadLetterGroups(database: Database, sqlStore: SqlSession): DeadLetterGroupStore {
+  return createDeadLetterGroups(sqlStore, {
     addAudit,
     *examples(instanceId, fingerprints) {
       const foundRows = yield* rows(sql`
@@ -79,7 +79,7 @@ export function createPostgresDeadLetterGroups(database: Database, store: SqlSes
       return new Map(foundRows.map((row) => [text(row, 'fingerprint'), exampleOf(row)]));
     },
     async ungrouped({ limit }) {
-      const foundRows = await store.read(
+      const foundRows = await sqlStore.read(
         rows(sql`
           SELECT d.instance_id, d.dlq_id, d.fingerprint, d.failed_by, ${raw(SHORT_RESPONSE)}, CASE WHEN d.message THEN 'message' ELSE 'workflow' END AS kind, d.workflow_url,
             d.response_status, d.error, a.name, a.cause, a.message
@@ -92,8 +92,8 @@ export function createPostgresDeadLetterGroups(database: Database, store: SqlSes
       return foundRows.map(ungroupedOf);
     },
     async group({ entries }) {
-      const values = columnArrays(
-        ENTRY,
+      const entryColumns = columnArrays(
+        REGROUPING,
         entries.map(({ instanceId, dlqId, fingerprint, group }) => ({
           instance_id: instanceId,
           dlq_id: dlqId,
@@ -105,7 +105,7 @@ export function createPostgresDeadLetterGroups(database: Database, store: SqlSes
       const entriesById = new Map(entries.map((entry) => [`${entry.instanceId}\n${entry.dlqId}`, entry]));
       await database.transaction(async (session) => {
         const changes = new GroupChanges();
-        const lockedRows = await session.query(LOCK_UNGROUPED, values);
+        const lockedRows = await session.query(LOCK_UNGROUPED, entryColumns);
         for (const row of lockedRows) {
           const instanceId = text(row, 'instance_id');
           const entry = entriesById.get(`${instanceId}\n${text(row, 'dlq_id')}`);
@@ -115,7 +115,7 @@ export function createPostgresDeadLetterGroups(database: Database, store: SqlSes
           if (fingerprint === null) changes.addEntry(instanceId, group, status, at);
           else changes.moveEntry(instanceId, fingerprint, group, status, at);
         }
-        session.send(SET_FINGERPRINTS, values);
+        session.send(SET_FINGERPRINTS, entryColumns);
         sendGroupChanges(session, changes);
       });
     },
@@ -124,12 +124,12 @@ export function createPostgresDeadLetterGroups(database: Database, store: SqlSes
         const lockedRows = await lockNextGroups(session, [after?.instanceId ?? '', after?.fingerprint ?? '', limit]);
         const correctedRows = await session.query(RECOUNT, columnArrays(GROUP_KEY, lockedRows.map(groupKeyOf)));
         if (correctedRows.length > 0) {
-          const values = columnArrays(GROUP_KEY, correctedRows.map(groupKeyOf));
-          session.send(DELETE_WORKFLOWS, values);
-          session.send(RECOUNT_WORKFLOWS, values);
+          const groupKeys = columnArrays(GROUP_KEY, correctedRows.map(groupKeyOf));
+          session.send(DELETE_WORKFLOWS, groupKeys);
+          session.send(RECOUNT_WORKFLOWS, groupKeys);
         }
-        const last = lockedRows.length < limit ? undefined : lockedRows.at(-1);
-        return last ? { instanceId: text(last, 'instance_id'), fingerprint: text(last, 'fingerprint') } : null;
+        const lastRow = lockedRows.length < limit ? undefined : lockedRows.at(-1);
+        return lastRow ? { instanceId: text(lastRow, 'instance_id'), fingerprint: text(lastRow, 'fingerprint') } : null;
       }),
   });
 }

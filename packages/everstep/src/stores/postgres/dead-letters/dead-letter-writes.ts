@@ -48,14 +48,14 @@ const NEW_ENTRIES = `(
   SELECT u.*, base.place + u.n AS place FROM (SELECT ${POSITION_BASE} AS place) base,
     ${unnest(DEAD_LETTER)} WITH ORDINALITY AS u(${columnNames(DEAD_LETTER)}, n))`;
 /** Without `IS TRUE`, the database could use an index on the state instead of the index on the runs. */
-const markEnded = (source: string) => `
+const markEndedSql = (source: string) => `
   UPDATE ended_run e SET state = 'deadLetter' FROM ${source} g
   WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key AND (e.state = 'failed') IS TRUE`;
-const insertLabels = (source: string) => `
+const insertLabelsSql = (source: string) => `
   INSERT INTO dead_letter_label (instance_id, label, place, dlq_id)
   SELECT g.instance_id, l.label, g.place, g.dlq_id FROM ${source} g
   JOIN run_label l ON l.instance_id = g.instance_id AND l.run_key = g.run_key`;
-const insertEntries = (source: string) => `
+const insertEntriesSql = (source: string) => `
   INSERT INTO dead_letter (${columnNames(DEAD_LETTER)}, place, run_created_at, ${columnNames(COPIED_RUN_COLUMNS)})
   SELECT ${columnList(Object.keys(DEAD_LETTER), 'g')}, g.place, r.created_at, ${columnList(Object.keys(COPIED_RUN_COLUMNS), 'r')}
   FROM ${source} g JOIN run r ON r.instance_id = g.instance_id AND r.run_key = g.run_key`;
@@ -71,26 +71,30 @@ const INSERTED_ENTRIES = `(
   SELECT d.* FROM ${unnest(DEAD_LETTER)} AS u(${columnNames(DEAD_LETTER)})
   JOIN dead_letter d ON d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id)`;
 const INSERT = inForms(
-  `WITH given AS MATERIALIZED ${NEW_ENTRIES}, ended AS (${markEnded('given')}), labels AS (${insertLabels('given')})
-  ${insertEntries('given')}`,
-  [INSERT_ON_SERVER, markEnded(INSERTED_ENTRIES), insertLabels(INSERTED_ENTRIES)],
+  `WITH given AS MATERIALIZED ${NEW_ENTRIES}, ended AS (${markEndedSql('given')}), labels AS (${insertLabelsSql('given')})
+  ${insertEntriesSql('given')}`,
+  [INSERT_ON_SERVER, markEndedSql(INSERTED_ENTRIES), insertLabelsSql(INSERTED_ENTRIES)],
 );
 const SET_STATES = statement(`
   UPDATE dead_letter d SET failure_function_state = u.state FROM ${unnest(STATE)} AS u(${columnNames(STATE)})
   WHERE d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id`);
 const REMOVED_ENTRIES = `${unnest(REMOVAL)} AS g(${columnNames(REMOVAL)})`;
-const deleteEntries = (source: string) => `
+const deleteEntriesSql = (source: string) => `
   DELETE FROM dead_letter d USING ${source} WHERE d.instance_id = g.instance_id AND d.dlq_id = g.dlq_id
   RETURNING d.instance_id, ${storedSql('dead_letter', 'd')} AS bytes`;
-const deleteLabels = (source: string) => `
+const deleteLabelsSql = (source: string) => `
   DELETE FROM dead_letter_label l USING ${source} WHERE l.instance_id = g.instance_id AND l.dlq_id = g.dlq_id`;
-const markRecovered = (source: string) => `
+const markRecoveredSql = (source: string) => `
   UPDATE ended_run e SET state = 'failed', became_kind = g.became_kind, became_run_key = g.became_run_key
   FROM ${source} WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key`;
 const REMOVE_ENTRIES = inForms(
-  `WITH given AS MATERIALIZED (SELECT * FROM ${REMOVED_ENTRIES}), entries AS (${deleteEntries('given g')}),
-  given_back AS (${addBytesSql('entries', '-')}), labels AS (${deleteLabels('given g')}) ${markRecovered('given g')}`,
-  [changeAndCountBytesSql(deleteEntries(REMOVED_ENTRIES), '-'), deleteLabels(REMOVED_ENTRIES), markRecovered(REMOVED_ENTRIES)],
+  `WITH given AS MATERIALIZED (SELECT * FROM ${REMOVED_ENTRIES}), entries AS (${deleteEntriesSql('given g')}),
+  given_back AS (${addBytesSql('entries', '-')}), labels AS (${deleteLabelsSql('given g')}) ${markRecoveredSql('given g')}`,
+  [
+    changeAndCountBytesSql(deleteEntriesSql(REMOVED_ENTRIES), '-'),
+    deleteLabelsSql(REMOVED_ENTRIES),
+    markRecoveredSql(REMOVED_ENTRIES),
+  ],
 );
 
 export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {
@@ -126,7 +130,7 @@ export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {
       case 'take-dead-letter': {
         const entry = state.requireDeadLetter(write.instanceId, write.dlqId);
         const { fingerprint, workflowUrl } = entry;
-        this.takeEntry(entry, write.became);
+        this.removeEntry(entry, write.became);
         state.removeDeadLetter(entry);
         if (fingerprint !== null)
           this.groups.removeEntry(entry.instanceId, { fingerprint, workflowUrl }, write.became?.at ?? null);
@@ -168,17 +172,17 @@ export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {
     this.states.set(`${instanceId}\n${dlqId}`, { instance_id: instanceId, dlq_id: dlqId, state });
   }
 
-  /** Takes an entry from the queue. `became` is null if the entry is deleted. */
-  private takeEntry(
+  /** Removes an entry from the queue. `newRun` is the run that it was resumed or restarted as; null if the entry is deleted. */
+  private removeEntry(
     { instanceId, dlqId, runKey }: KnownDeadLetter,
-    became: { readonly kind: string; readonly runKey: string } | null,
+    newRun: { readonly kind: string; readonly runKey: string } | null,
   ): void {
     this.removals.push({
       instance_id: instanceId,
       dlq_id: dlqId,
       run_key: runKey,
-      became_kind: became?.kind ?? null,
-      became_run_key: became?.runKey ?? null,
+      became_kind: newRun?.kind ?? null,
+      became_run_key: newRun?.runKey ?? null,
     });
     this.removedKeys.add(runKey).add(`${instanceId}\n${dlqId}`);
   }

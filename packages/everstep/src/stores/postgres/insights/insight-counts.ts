@@ -24,35 +24,35 @@ export function countInsights(session: TransactionSession, writes: readonly Insi
 
 /** Adds the rows of commits to the counters. */
 export class InsightFolds {
-  private readonly store: SqlSession;
+  private readonly sqlStore: SqlSession;
   private readonly turns = new FoldTurns();
-  private readonly folding = new Map<string, Promise<void>>();
+  private readonly pendingFolds = new Map<string, Promise<void>>();
 
   constructor(database: Database) {
-    this.store = new SqlSession(database);
+    this.sqlStore = new SqlSession(database);
   }
 
   /** Must be called after a commit with counters of these instances. Does not wait. */
   noteCounts(instanceIds: Iterable<string>): void {
     const dueInstanceIds = this.turns.dueAfter([...instanceIds].map((instanceId) => ({ instanceId, counts: '' })));
     for (const instanceId of dueInstanceIds) {
-      if (this.folding.has(instanceId)) continue;
-      const folding = this.store
+      if (this.pendingFolds.has(instanceId)) continue;
+      const fold = this.sqlStore
         .write(() => foldInsights(instanceId), { durable: false })
         .then(
           () => {},
           // The rows stay, are part of every read, and are added later.
           () => {},
         );
-      this.folding.set(
+      this.pendingFolds.set(
         instanceId,
-        folding.finally(() => this.folding.delete(instanceId)),
+        fold.finally(() => this.pendingFolds.delete(instanceId)),
       );
     }
   }
 
   /** Resolves when no rows are being added. */
   async settled(): Promise<void> {
-    await Promise.all(this.folding.values());
+    await Promise.all(this.pendingFolds.values());
   }
 }

@@ -17,7 +17,7 @@ const SELECT_RUNS = statement('SELECT run_key FROM run WHERE instance_id = $1 OR
 const DELETE_DIRECTORY = statement('DELETE FROM run_directory WHERE run_key = ANY($1::text[]) AND instance_id = $2');
 const DELETE_RUNS = statement('DELETE FROM run WHERE instance_id = $1 AND run_key = ANY($2::text[])');
 
-/** Removes at most `limit` rows and returns their number. It is 0 only if no rows are left. */
+/** Removes at most `limit` rows and returns their number, which is 0 only if no rows are left. */
 export async function removeInstanceRows(
   database: Database,
   { instanceId, limit }: { readonly instanceId: string; readonly limit: number },

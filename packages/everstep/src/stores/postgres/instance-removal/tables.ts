@@ -6,7 +6,7 @@
 
 /**
  * Tables that also have a column `run_key`. Retention removes their rows with the run, and the row of `run` last. For a deleted
- * instance, rows of `active_run` are removed first: no decision on a run is made without its row there.
+ * instance, rows of `active_run` are removed first: without its row there, no decision on a run can be written.
  */
 export const TABLES_OF_RUN = [
   'dead_letter',

@@ -33,16 +33,16 @@ const DEAD_LETTER_CANDIDATES: Candidates = {
   columns: ['instance_id', 'dlq_id', 'run_key', 'place'],
 };
 
-const RECORD = `${RUN_RECORD_COLUMNS}, ${DEAD_LETTER_COLUMNS}`;
-const PAYLOAD = 'JOIN payload p ON p.instance_id = r.instance_id AND p.run_key = r.run_key';
+const RECORD_COLUMNS = `${RUN_RECORD_COLUMNS}, ${DEAD_LETTER_COLUMNS}`;
+const JOIN_PAYLOAD = 'JOIN payload p ON p.instance_id = r.instance_id AND p.run_key = r.run_key';
 
-const FIND = statement(`
-  SELECT ${RECORD} FROM ${RUN_RECORD_TABLES} ${PAYLOAD} WHERE d.instance_id = $1 AND d.dlq_id = $2`);
-const BODIES = statement(`
+const FIND_RECORD = statement(`
+  SELECT ${RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES} ${JOIN_PAYLOAD} WHERE d.instance_id = $1 AND d.dlq_id = $2`);
+const SELECT_BODIES = statement(`
   SELECT d.dlq_id, d.response_body, d.failed_by, p.body FROM dead_letter d
   JOIN payload p ON p.instance_id = d.instance_id AND p.run_key = d.run_key
   WHERE d.instance_id = $1 AND d.dlq_id = ANY($2::text[])`);
-const HORIZON = statement(
+const SELECT_NEWEST_POSITION = statement(
   'SELECT place::text AS place FROM dead_letter WHERE instance_id = $1 ORDER BY dead_letter.place DESC LIMIT 1',
 );
 
@@ -82,11 +82,11 @@ function labelCondition(values: readonly string[], parameters: Parameters): Cond
 function prefixCondition(prefix: string, parameters: Parameters): Condition {
   const from = parameters.addValue(prefix, 'text');
   const to = parameters.addValue(prefix + LAST_CHARACTER.repeat(LIMITS.maxRunIdLength), 'text');
-  return leadIfFew(`d.workflow_run_id >= ${from} AND d.workflow_run_id <= ${to}`);
+  return unorderedCondition(`d.workflow_run_id >= ${from} AND d.workflow_run_id <= ${to}`);
 }
 
 /** Returns a condition that leads if it finds few rows. OFFSET 0 prevents a scan of all rows in the order of their positions. */
-function leadIfFew(test: string): Condition {
+function unorderedCondition(test: string): Condition {
   const countFrom = `dead_letter d WHERE d.instance_id = $1 AND ${test}`;
   const from = `(SELECT * FROM ${countFrom} OFFSET 0) d WHERE true`;
   return { test, leadSources: [{ values: 'ARRAY[true]', from, countFrom }], isUnordered: true };
@@ -108,7 +108,7 @@ const CONDITIONS: Conditions<Omit<DeadLetterFilter, 'fromDate' | 'toDate'>> = {
   failureFunctionStates: textCondition('failure_function_state'),
   callerIps: textCondition('caller_ip'),
   fingerprints: textCondition('fingerprint'),
-  workflowCreatedAt: (at, parameters) => leadIfFew(`d.run_created_at = ${parameters.addValue(at, 'bigint')}`),
+  workflowCreatedAt: (at, parameters) => unorderedCondition(`d.run_created_at = ${parameters.addValue(at, 'bigint')}`),
   labels: labelCondition,
   responseStatuses: (statuses, parameters) => valuesCondition('response_status', statuses, parameters, 'integer'),
   kind: (kind, parameters) => valuesCondition('message', [kind === 'message'], parameters, 'boolean'),
@@ -124,7 +124,7 @@ function conditionsOf({ instanceId, filter }: Page<DeadLetterFilter>, parameters
 }
 
 /** Returns SQL that selects the entries of the page and one more; null if no entry can match. */
-async function candidateSql(session: Session, page: Page<DeadLetterFilter>, parameters: Parameters): Promise<string | null> {
+async function pageEntriesSql(session: Session, page: Page<DeadLetterFilter>, parameters: Parameters): Promise<string | null> {
   const sql = await candidatesSql(
     session,
     page,
@@ -137,7 +137,7 @@ async function candidateSql(session: Session, page: Page<DeadLetterFilter>, para
 
 export async function listDeadLetterIds(session: Session, page: Page<DeadLetterFilter>): Promise<Listing<string>> {
   const parameters = new Parameters();
-  const sql = await candidateSql(session, page, parameters);
+  const sql = await pageEntriesSql(session, page, parameters);
   if (sql === null) return EMPTY_LISTING;
   const order = page.order === 'newest-first' ? 'DESC' : 'ASC';
   const rows = await session.query(
@@ -154,13 +154,13 @@ export async function listDeadLetterIds(session: Session, page: Page<DeadLetterF
 
 export async function listDeadLetters(session: Session, page: Page<DeadLetterFilter>): Promise<Listing<DeadLetterRecord>> {
   const parameters = new Parameters();
-  const sql = await candidateSql(session, page, parameters);
+  const sql = await pageEntriesSql(session, page, parameters);
   if (sql === null) return EMPTY_LISTING;
   const rows = await session.query(
     unprepared(`
-    SELECT ${RECORD} FROM (${sql}) c, LATERAL (
+    SELECT ${RECORD_COLUMNS} FROM (${sql}) c, LATERAL (
       SELECT * FROM run WHERE run.instance_id = $1 AND run.run_key = c.run_key
-    ) ${RUN_RECORD_TABLES.replace('run r', 'r')} ${PAYLOAD}
+    ) ${RUN_RECORD_TABLES.replace('run r', 'r')} ${JOIN_PAYLOAD}
     WHERE r.instance_id = $1 AND p.instance_id = $1 AND d.instance_id = $1
     ORDER BY c.place ${page.order === 'newest-first' ? 'DESC' : 'ASC'}`),
     parameters.values,
@@ -173,17 +173,17 @@ export async function loadDeadLetterBodies(
   instanceId: string,
   dlqIds: readonly string[],
 ): Promise<ReadonlyMap<string, DeadLetterBodies>> {
-  const rows = await session.query(BODIES, [instanceId, dlqIds]);
+  const rows = await session.query(SELECT_BODIES, [instanceId, dlqIds]);
   return new Map(rows.map((row) => [text(row, 'dlq_id'), bodiesOf(row)]));
 }
 
 export async function findDeadLetter(session: Session, instanceId: string, dlqId: string): Promise<DeadLetterRecord | null> {
-  const [row] = await session.query(FIND, [instanceId, dlqId]);
+  const [row] = await session.query(FIND_RECORD, [instanceId, dlqId]);
   return row ? joinedDeadLetterOf(row) : null;
 }
 
 /** Returns the position of the newest entry; 0 if there is none. */
 export async function deadLetterHorizon(session: Session, instanceId: string): Promise<Position> {
-  const [row] = await session.query(HORIZON, [instanceId]);
+  const [row] = await session.query(SELECT_NEWEST_POSITION, [instanceId]);
   return row ? text(row, 'place') : '0';
 }

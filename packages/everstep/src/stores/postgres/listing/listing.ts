@@ -15,7 +15,7 @@ const MAX_POSITION = 2n ** 63n - 1n;
 /** A listing without items. */
 export const EMPTY_LISTING = Object.freeze({ items: Object.freeze([]), next: null });
 
-/** Returns the position. Throws if it cannot be from a listing. */
+/** Returns the position unchanged. Throws if it cannot be a position in a listing. */
 export function checkPosition(position: string): string {
   if (!/^\d{1,19}$/.test(position) || BigInt(position) > MAX_POSITION)
     throw new RangeError(`${JSON.stringify(position)} is not a position in a listing`);
@@ -25,7 +25,7 @@ export function checkPosition(position: string): string {
 /** Collects the values of a composed statement and numbers them. */
 export class Parameters {
   readonly values: SqlValue[] = [];
-  private readonly names: string[] = [];
+  private readonly placeholders: string[] = [];
   private readonly lengths = new Map<string, number>();
 
   /** Adds a value and returns its placeholder, such as `$1::text`. */
@@ -35,10 +35,10 @@ export class Parameters {
 
   /** Adds a list without duplicates, because a listing reads the rows of the leading condition value by value. */
   addList(values: readonly SqlValue[], type: ColumnType): string {
-    const distinct = [...new Set(values)];
-    const name = this.add(distinct, `${type}[]`);
-    this.lengths.set(name, distinct.length);
-    return name;
+    const distinctValues = [...new Set(values)];
+    const placeholder = this.add(distinctValues, `${type}[]`);
+    this.lengths.set(placeholder, distinctValues.length);
+    return placeholder;
   }
 
   /** Returns the number of values in the array; 1 for an array in the text of the statement. */
@@ -48,14 +48,14 @@ export class Parameters {
 
   /** Returns SQL that refers to all values, because PostgreSQL requires that a statement uses each of its values. */
   referenceAll(): string {
-    return this.names.map((name) => `${name} IS NULL`).join(' OR ');
+    return this.placeholders.map((placeholder) => `${placeholder} IS NULL`).join(' OR ');
   }
 
   private add(value: SqlValue, type: string): string {
     this.values.push(value);
-    const name = `$${this.values.length}::${type}`;
-    this.names.push(name);
-    return name;
+    const placeholder = `$${this.values.length}::${type}`;
+    this.placeholders.push(placeholder);
+    return placeholder;
   }
 }
 
@@ -63,7 +63,7 @@ export class Parameters {
 export interface Condition {
   /** SQL that tests a row if another condition leads. */
   readonly test: string;
-  /** The tables from which the condition leads. If absent, the condition never leads. */
+  /** The sources that find the rows if the condition leads. If absent, the condition never leads. */
   readonly leadSources?: readonly LeadSource[];
   /** Whether the condition leads only if it finds few rows, because it returns them in another order. */
   readonly isUnordered?: boolean;
@@ -153,16 +153,16 @@ const rowLimitOf = (page: Page<unknown>): number => {
 const FEW_ROWS = 2000;
 
 /**
- * Returns FROM items that execute the query `rows`, which is for one `v.value`, for all values. Distributed tables need a separate
- * query for each value, because there a subquery that depends on a function cannot be limited.
+ * Returns FROM items that execute `rowsSql`, a query for one `v.value`, for all values. Distributed tables need a separate query
+ * for each value, because there a subquery that depends on a function cannot be limited.
  */
-const forEachValue = ({ isDistributed }: Engine, parameters: Parameters, values: string, rows: string): readonly string[] =>
+const forEachValue = ({ isDistributed }: Engine, parameters: Parameters, values: string, rowsSql: string): readonly string[] =>
   isDistributed
     ? Array.from(
         { length: Math.max(1, parameters.lengthOf(values)) },
-        (_, index) => `(${rows.replaceAll('v.value', `(${values})[${index + 1}]`)}) c`,
+        (_, index) => `(${rowsSql.replaceAll('v.value', `(${values})[${index + 1}]`)}) c`,
       )
-    : [`unnest(${values}) AS v(value) CROSS JOIN LATERAL (${rows}) c`];
+    : [`unnest(${values}) AS v(value) CROSS JOIN LATERAL (${rowsSql}) c`];
 
 /** Returns SQL that counts the rows of each condition that can lead, up to FEW_ROWS; null if there is no choice. */
 function countsSql(engine: Engine, conditions: readonly Condition[], parameters: Parameters): string | null {
@@ -171,7 +171,7 @@ function countsSql(engine: Engine, conditions: readonly Condition[], parameters:
   const counts = candidates.map(({ leadSources = [] }) => {
     const sources = leadSources.flatMap(({ values, from, countFrom }) =>
       forEachValue(engine, parameters, values, `SELECT 1 FROM ${countFrom ?? from} LIMIT ${FEW_ROWS}`).map(
-        (rows) => `(SELECT 1 FROM ${rows} LIMIT ${FEW_ROWS})`,
+        (fromItem) => `(SELECT 1 FROM ${fromItem} LIMIT ${FEW_ROWS})`,
       ),
     );
     return `(SELECT count(*)::integer FROM (${sources.join(' UNION ALL ')}) y)`;
@@ -191,13 +191,13 @@ async function chooseLeadingCondition(
   if (sql === null) return indices[0] ?? null;
   const [row] = await session.query(unprepared(sql), parameters.values);
   const counts: readonly unknown[] = Array.isArray(row?.counts) ? row.counts : [];
-  let best: { readonly index: number; readonly count: number } | null = null;
+  let leadingCondition: { readonly index: number; readonly count: number } | null = null;
   for (const [countIndex, index] of indices.entries()) {
     const count = Number(counts[countIndex]);
     const canLead = count < FEW_ROWS || !conditions[index]?.isUnordered;
-    if (canLead && (best === null || count < best.count)) best = { index, count };
+    if (canLead && (leadingCondition === null || count < leadingCondition.count)) leadingCondition = { index, count };
   }
-  return best?.index ?? null;
+  return leadingCondition?.index ?? null;
 }
 
 /**
@@ -211,12 +211,12 @@ export async function candidatesSql(
   conditionsOf: (parameters: Parameters) => readonly Condition[],
   parameters: Parameters,
 ): Promise<string> {
-  const max = rowLimitOf(page);
+  const rowLimit = rowLimitOf(page);
   const isDescending = page.order === 'newest-first';
   const [horizon, after] = [page.horizon, page.after].map((position) => (position === null ? null : checkPosition(position)));
   const leadingIndex = await chooseLeadingCondition(session, conditionsOf);
   const conditions = conditionsOf(parameters);
-  const limit = parameters.addValue(max, 'integer');
+  const limit = parameters.addValue(rowLimit, 'integer');
   const bounds: ((place: string) => string)[] = [];
   if (typeof horizon === 'string') {
     const value = parameters.addValue(horizon, 'bigint');
@@ -228,19 +228,19 @@ export async function candidatesSql(
   }
   const tests = conditions.filter((_, index) => index !== leadingIndex).map(({ test }) => test);
   const direction = isDescending ? 'DESC' : 'ASC';
-  const select = columns.map((column) => `${alias}.${column}`).join(', ');
+  const columnsSql = columns.map((column) => `${alias}.${column}`).join(', ');
   const leadSources = leadingIndex === null ? undefined : conditions[leadingIndex]?.leadSources;
   if (!leadSources) {
     const where = [`${alias}.instance_id = $1`, baseCondition, ...bounds.map((bound) => bound(`${alias}.place`)), ...tests];
-    return `SELECT ${select} FROM ${source} WHERE ${where.join(' AND ')} ORDER BY ${alias}.place ${direction} LIMIT ${limit}`;
+    return `SELECT ${columnsSql} FROM ${source} WHERE ${where.join(' AND ')} ORDER BY ${alias}.place ${direction} LIMIT ${limit}`;
   }
   const branches = leadSources.flatMap(({ values, from, placeColumn: place = `${alias}.place` }) => {
     const conditionsSql = [...bounds.map((bound) => bound(place)), ...tests].map((test) => ` AND ${test}`).join('');
-    const rows = `SELECT ${select} FROM ${from}${conditionsSql} ORDER BY ${place} ${direction} LIMIT ${limit}`;
-    return forEachValue(session.engine, parameters, values, rows).map((tables) => `SELECT c.* FROM ${tables}`);
+    const rowsSql = `SELECT ${columnsSql} FROM ${from}${conditionsSql} ORDER BY ${place} ${direction} LIMIT ${limit}`;
+    return forEachValue(session.engine, parameters, values, rowsSql).map((fromItem) => `SELECT c.* FROM ${fromItem}`);
   });
-  const distinct = leadSources.some(({ canRepeatRows }) => canRepeatRows) ? 'DISTINCT ' : '';
-  return `SELECT ${distinct}${columns.map((column) => `b.${column}`).join(', ')}
+  const distinctSql = leadSources.some(({ canRepeatRows }) => canRepeatRows) ? 'DISTINCT ' : '';
+  return `SELECT ${distinctSql}${columns.map((column) => `b.${column}`).join(', ')}
     FROM (${branches.join(' UNION ALL ')}) b ORDER BY place ${direction} LIMIT ${limit}`;
 }
 
@@ -249,9 +249,9 @@ export function pageOf<Row, Item>(
   rows: readonly Row[],
   limit: number,
   placeOf: (row: Row) => string,
-  read: (row: Row) => Item,
+  itemOf: (row: Row) => Item,
 ): Listing<Item> {
   const pageRows = rows.slice(0, limit);
-  const last = pageRows.at(-1);
-  return { items: pageRows.map(read), next: rows.length > limit && last !== undefined ? placeOf(last) : null };
+  const lastRow = pageRows.at(-1);
+  return { items: pageRows.map(itemOf), next: rows.length > limit && lastRow !== undefined ? placeOf(lastRow) : null };
 }

@@ -18,7 +18,7 @@ import {
   pageOf,
 } from './listing.js';
 
-/** Maximum number of URLs with the same prefix that are looked up one by one. */
+/** Maximum number of URLs with the same prefix that are looked up individually. */
 const MAX_URLS = 100;
 
 /** Workflow runs and plain messages are never listed together. */
@@ -33,15 +33,15 @@ const runCandidates = (kind: RunKind): Candidates => ({
 /** Returns a condition on a table whose indexes start with `message`. */
 const kindCondition = (table: string, kind: RunKind): string => `${table}.message = ${kind === 'message'}`;
 
-/** Returns a condition for rows of the run `r`. It compares with $1: a planner does not find the instance of a subquery's row. */
+/** Returns a condition for rows of the run `r`. It compares with $1, because a planner cannot derive the instance in a subquery. */
 const sameRunCondition = (table: string) => `${table}.instance_id = $1 AND ${table}.run_key = r.run_key`;
-/** Returns SQL for the run `r` of a row in another table. OFFSET 0 makes the database look the run up for each row. */
+/** Returns SQL for the run `r` of a row in another table. OFFSET 0 makes the database look up the run for each row. */
 const lateralRun = (table: string) => `LATERAL (
   SELECT * FROM run r WHERE r.instance_id = $1 AND r.run_key = ${table}.run_key OFFSET 0) r`;
 /** SQL for the state of a run, as a subquery for each row. The database must not turn it into a join, which would read all rows. */
 const STATE = `coalesce((SELECT e.state FROM ended_run e WHERE ${sameRunCondition('e')}), 'active')`;
 
-const URLS_WITH_PREFIX = statement(`
+const SELECT_URLS_WITH_PREFIX = statement(`
   WITH RECURSIVE url AS (
     (SELECT workflow_url AS value FROM run
       WHERE instance_id = $1 AND message = $4 AND workflow_url >= $2 ORDER BY workflow_url LIMIT 1)
@@ -51,15 +51,17 @@ const URLS_WITH_PREFIX = statement(`
     FROM url WHERE starts_with(url.value, $2)
   )
   SELECT value FROM url WHERE starts_with(value, $2) LIMIT $3`);
-const newestPosition = (kind: RunKind) =>
+const newestPositionSql = (kind: RunKind) =>
   `(SELECT place FROM run WHERE instance_id = $1 AND ${kindCondition('run', kind)} ORDER BY place DESC LIMIT 1)`;
-const HORIZON = statement(`SELECT greatest(${newestPosition('workflow')}, ${newestPosition('message')})::text AS place`);
-const recordById = (condition: string) =>
+const SELECT_NEWEST_POSITION = statement(
+  `SELECT greatest(${newestPositionSql('workflow')}, ${newestPositionSql('message')})::text AS place`,
+);
+const findRecordStatement = (condition: string) =>
   statement(`
   SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES}
   WHERE r.instance_id = $1 AND r.workflow_run_id = $2 AND NOT r.message ${condition} ORDER BY r.place DESC LIMIT 1`);
-const LATEST_RECORD = recordById('');
-const RECORD_CREATED_AT = recordById('AND r.created_at = $3');
+const FIND_LATEST = findRecordStatement('');
+const FIND_CREATED_AT = findRecordStatement('AND r.created_at = $3');
 
 /** Returns a condition for any of the values in the column, whose index must continue with the position. */
 function valuesCondition(kind: RunKind, column: string, values: readonly string[], parameters: Parameters): Condition {
@@ -175,7 +177,7 @@ async function readUrlsWithPrefix(
   { instanceId, filter }: Page<RunFilter>,
   prefix: string,
 ): Promise<readonly string[] | null> {
-  const rows = await session.query(URLS_WITH_PREFIX, [instanceId, prefix, MAX_URLS + 1, kindOf(filter) === 'message']);
+  const rows = await session.query(SELECT_URLS_WITH_PREFIX, [instanceId, prefix, MAX_URLS + 1, kindOf(filter) === 'message']);
   return rows.length > MAX_URLS ? null : rows.map((row) => text(row, 'value'));
 }
 
@@ -209,7 +211,7 @@ async function listPage<Item>(
   page: Page<RunFilter>,
   columns: string,
   tables: string,
-  read: (row: Row) => Item,
+  itemOf: (row: Row) => Item,
 ): Promise<Listing<Item>> {
   const { filter } = page;
   const urls = filter.workflowUrlPrefix ? await readUrlsWithPrefix(session, page, filter.workflowUrlPrefix) : null;
@@ -225,7 +227,7 @@ async function listPage<Item>(
     ORDER BY r.place ${page.order === 'newest-first' ? 'DESC' : 'ASC'}`),
     parameters.values,
   );
-  return pageOf(rows, page.limit, (row) => text(row, 'place'), read);
+  return pageOf(rows, page.limit, (row) => text(row, 'place'), itemOf);
 }
 
 /** Returns the run with this id that was created at `createdAt`, or the latest one. */
@@ -237,13 +239,13 @@ export async function findRun(
 ): Promise<RunRecord | null> {
   const [row] =
     createdAt === undefined
-      ? await session.query(LATEST_RECORD, [instanceId, workflowRunId])
-      : await session.query(RECORD_CREATED_AT, [instanceId, workflowRunId, createdAt]);
+      ? await session.query(FIND_LATEST, [instanceId, workflowRunId])
+      : await session.query(FIND_CREATED_AT, [instanceId, workflowRunId, createdAt]);
   return row ? runRecordOf(row) : null;
 }
 
 /** Returns the position of the newest run; 0 if there is none. */
 export async function runHorizon(session: Session, instanceId: string): Promise<Position> {
-  const [row] = await session.query(HORIZON, [instanceId]);
+  const [row] = await session.query(SELECT_NEWEST_POSITION, [instanceId]);
   return (row && textOrNull(row, 'place')) ?? '0';
 }

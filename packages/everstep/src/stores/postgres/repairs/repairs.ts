@@ -10,11 +10,11 @@ import { statement, type TransactionSession } from '../connection/connection.js'
 import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 import type { SqlSession } from '../connection/sql-session.js';
 
-const ID = { instance_id: 'text', repair_id: 'text' } as const satisfies Columns;
+const REPAIR_ID = { instance_id: 'text', repair_id: 'text' } as const satisfies Columns;
 
 /** Locks repairs, so that no process decides on them while a unit is written that depends on their version. */
 const LOCK = statement(`
-  SELECT r.instance_id, r.repair_id, r.version FROM ${unnest(ID)} AS u(${columnNames(ID)})
+  SELECT r.instance_id, r.repair_id, r.version FROM ${unnest(REPAIR_ID)} AS u(${columnNames(REPAIR_ID)})
   JOIN repair r ON r.instance_id = u.instance_id AND r.repair_id = u.repair_id
   ORDER BY r.instance_id, r.repair_id FOR SHARE OF r`);
 
@@ -24,7 +24,7 @@ export async function lockRepairs(
   ids: readonly RepairId[],
 ): Promise<readonly (RepairId & { readonly version: number })[]> {
   const keys = ids.map(({ instanceId, repairId }) => ({ instance_id: instanceId, repair_id: repairId }));
-  const rows = await session.query(LOCK, columnArrays(ID, keys));
+  const rows = await session.query(LOCK, columnArrays(REPAIR_ID, keys));
   return rows.map((row) => ({
     instanceId: text(row, 'instance_id'),
     repairId: text(row, 'repair_id'),
@@ -48,12 +48,12 @@ function endedItemOf(row: Row): EndedItem | null {
   return { n, canary, state, newDlqId: textOrNull(row, 'dlq_id'), error: textOrNull(row, 'error') };
 }
 
-export function createPostgresRepairs(store: SqlSession): RepairStore {
-  return createRepairs(store, {
+export function createPostgresRepairs(sqlStore: SqlSession): RepairStore {
+  return createRepairs(sqlStore, {
     addAudit,
     noteCreation: () => localWork(() => undefined),
     async describe({ instanceId, dlqIds }) {
-      const entries = await store.read(
+      const entries = await sqlStore.read(
         rows(sql`
           SELECT d.dlq_id, d.created_at AS failed_at, d.run_key, d.workflow_run_id, d.workflow_url, d.fingerprint, (
             SELECT count(*) FROM step s WHERE s.instance_id = d.instance_id AND s.run_key = d.run_key) AS steps
@@ -63,7 +63,7 @@ export function createPostgresRepairs(store: SqlSession): RepairStore {
       return entries.map(ENTRY.read);
     },
     async cohorts(id) {
-      const cohorts = await store.read(
+      const cohorts = await sqlStore.read(
         rows(sql`
           SELECT workflow_url, fingerprint, count(*) AS items FROM repair_item WHERE ${ofRepair(id)}
           GROUP BY workflow_url, fingerprint`),
@@ -75,14 +75,14 @@ export function createPostgresRepairs(store: SqlSession): RepairStore {
       }));
     },
     async counts(id) {
-      const foundRows = await store.read(
+      const foundRows = await sqlStore.read(
         rows(sql`
           SELECT state, canary, count(*) AS items FROM repair_item WHERE ${ofRepair(id)} GROUP BY state, canary`),
       );
       return { all: countsOf(foundRows), canary: countsOf(foundRows.filter((row) => flag(row, 'canary'))) };
     },
     async endedItems({ after, limit, instanceId, repairId }) {
-      const startedRows = await store.read(
+      const startedRows = await sqlStore.read(
         rows(sql`
           SELECT i.n, i.canary, a.run_key IS NOT NULL AS active, e.state, e.error, d.dlq_id FROM repair_item i
           LEFT JOIN active_run a ON a.instance_id = i.instance_id AND a.run_key = i.new_run_key

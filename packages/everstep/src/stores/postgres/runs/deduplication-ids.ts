@@ -4,17 +4,17 @@ import { integer, type Row, text } from '../connection/columns.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 
-const ID = { instance_id: 'text', deduplication_id: 'text' } as const satisfies Columns;
+const DEDUPLICATION_ID = { instance_id: 'text', deduplication_id: 'text' } as const satisfies Columns;
 
-const fromIds = (table: string) => `${unnest(ID)} AS u(${columnNames(ID)})
+const fromIdsSql = (table: string) => `${unnest(DEDUPLICATION_ID)} AS u(${columnNames(DEDUPLICATION_ID)})
   JOIN deduplication ${table} ON ${table}.instance_id = u.instance_id AND ${table}.deduplication_id = u.deduplication_id`;
 
 const LOCK = statement(`
-  SELECT d.instance_id, d.deduplication_id FROM ${fromIds('d')} ORDER BY d.instance_id, d.deduplication_id FOR UPDATE OF d`);
+  SELECT d.instance_id, d.deduplication_id FROM ${fromIdsSql('d')} ORDER BY d.instance_id, d.deduplication_id FOR UPDATE OF d`);
 /** Reads the ids. It is sent after the lock, so that it sees what the previous holder of the lock wrote. */
 const READ = statement(`
   SELECT d.instance_id, d.deduplication_id, d.expires_at, r.run_key, r.workflow_run_id, r.created_at
-  FROM ${fromIds('d')} JOIN run r ON r.instance_id = d.instance_id AND r.run_key = d.run_key`);
+  FROM ${fromIdsSql('d')} JOIN run r ON r.instance_id = d.instance_id AND r.run_key = d.run_key`);
 
 export interface DeduplicationId {
   readonly instanceId: string;
@@ -23,7 +23,7 @@ export interface DeduplicationId {
 
 export interface TakenId {
   readonly run: RunReference;
-  /** When the id expires, Unix ms. */
+  /** Time when the id expires, Unix ms. */
   readonly expiresAt: number;
 }
 
@@ -38,13 +38,13 @@ export interface LockedIds {
   readonly takenIds: Map<string, TakenId>;
 }
 
-/** Locks these ids, and returns which are taken. Sends its statements immediately. */
+/** Locks these ids, and returns which of them are taken. Sends its statements immediately. */
 export async function lockDeduplicationIds(session: TransactionSession, ids: readonly DeduplicationId[]): Promise<LockedIds> {
-  const values = columnArrays(
-    ID,
+  const idColumns = columnArrays(
+    DEDUPLICATION_ID,
     ids.map(({ instanceId, deduplicationId }) => ({ instance_id: instanceId, deduplication_id: deduplicationId })),
   );
-  const [lockedRows, rows] = await Promise.all([session.query(LOCK, values), session.query(READ, values)]);
+  const [lockedRows, rows] = await Promise.all([session.query(LOCK, idColumns), session.query(READ, idColumns)]);
   const takenIds = new Map<string, TakenId>();
   for (const row of rows) {
     const run = {

@@ -31,9 +31,10 @@ const DELETE_EXPIRED_OF_INSTANCE = deleteExpiredStatement('instance_id = $3 AND'
 export class DeduplicationWrites implements Applier<WriteOf<'deduplication'>> {
   /** Rows to write, by key. */
   private readonly rows = new Map<string, RowOf<typeof DEDUPLICATION>>();
-  /** Number of ids that were checked, by instance. */
-  private readonly checkedIds = new Map<string, number>();
-  private now = 0;
+  /** Number of checked ids of each instance. */
+  private readonly checkCounts = new Map<string, number>();
+  /** Latest time of a check, Unix ms. */
+  private latestCheckAt = 0;
 
   apply(write: WriteOf<'deduplication'>, { state }: BatchContext): void {
     const { instanceId, deduplicationId, runKey, expiresAt } = write;
@@ -44,8 +45,8 @@ export class DeduplicationWrites implements Applier<WriteOf<'deduplication'>> {
 
   /** Records that a guard checked an id of the instance at this time (Unix ms). Ids that expired before can be removed. */
   noteCheck(instanceId: string, now: number): void {
-    this.checkedIds.set(instanceId, (this.checkedIds.get(instanceId) ?? 0) + 1);
-    this.now = Math.max(this.now, now);
+    this.checkCounts.set(instanceId, (this.checkCounts.get(instanceId) ?? 0) + 1);
+    this.latestCheckAt = Math.max(this.latestCheckAt, now);
   }
 
   /** Sends the writes. If another transaction takes a new id first, the primary key is violated and the batch is repeated. */
@@ -56,18 +57,18 @@ export class DeduplicationWrites implements Applier<WriteOf<'deduplication'>> {
     for (const key of this.rows.keys()) existingKeys.add(key);
     if (insertedRows.length > 0) session.send(INSERT, columnArrays(DEDUPLICATION, insertedRows));
     if (updatedRows.length > 0) session.send(UPDATE, columnArrays(DEDUPLICATION, updatedRows));
-    if (this.checkedIds.size > 0) this.deleteExpired(session);
+    if (this.checkCounts.size > 0) this.deleteExpired(session);
     this.rows.clear();
-    this.checkedIds.clear();
+    this.checkCounts.clear();
   }
 
   private deleteExpired(session: TransactionSession): void {
     if (session.engine.isDistributed) {
-      for (const [instanceId, checkCount] of this.checkedIds)
-        session.send(DELETE_EXPIRED_OF_INSTANCE, [this.now, checkCount * EXPIRED_PER_CHECK, instanceId]);
+      for (const [instanceId, checkCount] of this.checkCounts)
+        session.send(DELETE_EXPIRED_OF_INSTANCE, [this.latestCheckAt, checkCount * EXPIRED_PER_CHECK, instanceId]);
       return;
     }
-    const total = [...this.checkedIds.values()].reduce((sum, count) => sum + count, 0);
-    session.send(DELETE_EXPIRED, [this.now, total * EXPIRED_PER_CHECK]);
+    const total = [...this.checkCounts.values()].reduce((sum, count) => sum + count, 0);
+    session.send(DELETE_EXPIRED, [this.latestCheckAt, total * EXPIRED_PER_CHECK]);
   }
 }

@@ -43,30 +43,30 @@ export const dueTaskParameters = ({ before, after, limit }: DueTasksQuery) => {
   return [before, dueAt, runKey, slot, limit];
 };
 
-const firstUnclaimed = (where: string) => `
+const firstUnclaimedSql = (where: string) => `
   SELECT instance_id FROM task WHERE due_at IS NOT NULL AND claimed_by IS NULL ${where}
   ORDER BY instance_id, due_at, run_key, slot LIMIT 1`;
 /**
  * Selects instances, stepping from one to the next in the index `task_unclaimed_of_instance`. There is one step for each instance,
  * however many tasks it has. The order is that of the index, so that no other index is used.
  */
-const DUE_INSTANCES = statement(`
+const SELECT_INSTANCES = statement(`
   WITH RECURSIVE open AS (
-    (SELECT instance_id AS id FROM (${firstUnclaimed('')}) AS first)
+    (SELECT instance_id AS id FROM (${firstUnclaimedSql('')}) AS first)
     UNION ALL
-    SELECT (${firstUnclaimed('AND instance_id > open.id')}) FROM open WHERE open.id IS NOT NULL
+    SELECT (${firstUnclaimedSql('AND instance_id > open.id')}) FROM open WHERE open.id IS NOT NULL
   )
   SELECT open.id FROM open CROSS JOIN LATERAL (
     SELECT 1 FROM task WHERE instance_id = open.id AND due_at >= $1 AND due_at <= $2 AND claimed_by IS NULL LIMIT 1
   ) AS t`);
 
-/** Selects instances from distributed tables, with a plain read over all servers. It cannot step from one instance to the next. */
-const DUE_INSTANCES_ON_SERVERS = statement(`
+/** Selects instances from distributed tables, with a plain read over all servers, which cannot step through the index. */
+const SELECT_INSTANCES_ON_SERVERS = statement(`
   SELECT DISTINCT instance_id AS id FROM task WHERE due_at >= $1 AND due_at <= $2 AND claimed_by IS NULL ORDER BY 1`);
 
 /** Returns the instances with unclaimed tasks due from `from` to `before`. */
 export async function readDueInstances(session: Session, from: number, before: number): Promise<readonly string[]> {
-  return (await session.query(session.engine.isDistributed ? DUE_INSTANCES_ON_SERVERS : DUE_INSTANCES, [from, before])).map(
+  return (await session.query(session.engine.isDistributed ? SELECT_INSTANCES_ON_SERVERS : SELECT_INSTANCES, [from, before])).map(
     (row) => text(row, 'id'),
   );
 }

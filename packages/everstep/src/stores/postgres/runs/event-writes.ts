@@ -53,12 +53,12 @@ export class EventWrites implements Applier<WriteOf<'event'>> {
     });
   }
 
-  /** Returns the stored bytes of the event if it is not sent yet. */
+  /** Drops the event. Returns its stored bytes if its insertion was not sent yet, and 0 otherwise. */
   private dropEvent({ instanceId, runKey }: RunInInstance, eventKey: string): number {
-    const unsent = this.keptEvents.filter((row) => row.run_key === runKey && row.event_key === eventKey);
-    if (unsent.length > 0) this.keptEvents = this.keptEvents.filter((row) => !unsent.includes(row));
+    const unsentEvents = this.keptEvents.filter((row) => row.run_key === runKey && row.event_key === eventKey);
+    if (unsentEvents.length > 0) this.keptEvents = this.keptEvents.filter((row) => !unsentEvents.includes(row));
     this.droppedEvents.push({ instance_id: instanceId, run_key: runKey, event_key: eventKey });
-    return unsent.reduce((sum, { content }) => sum + RECORD_BYTES + contentBytes(String(content)), 0);
+    return unsentEvents.reduce((sum, { content }) => sum + RECORD_BYTES + contentBytes(String(content)), 0);
   }
 
   send(session: TransactionSession): void {

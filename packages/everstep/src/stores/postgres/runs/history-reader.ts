@@ -31,8 +31,8 @@ interface TablePart {
 }
 
 /**
- * Returns a statement that reads a part of a table. `$3` and `$4` limit its rows and bytes; `x` is a row. The database
- * knows the length of a long text without reading it. Each row contains the position of the next one.
+ * Returns a statement that reads a part of a table. `$3` and `$4` limit the rows and bytes of the part; `x` is a row. The database
+ * returns the length of a long text without reading the text. Each row contains the position of the next one.
  */
 const partStatement = ({ table, orderColumn, where, columns, rowBytes }: TablePart): Statement =>
   statement(`
@@ -45,41 +45,41 @@ const partStatement = ({ table, orderColumn, where, columns, rowBytes }: TablePa
   ) p WHERE p.part_row <= $3::integer AND p.part_bytes < $4::bigint ORDER BY p.part_row`);
 
 /** Columns are listed instead of `*`: prepared statements of a running node stay valid when a newer version adds a column. */
-const LISTED_STEP = columnList([...STEP_COLUMNS, 'edited'], 'x');
+const STEP_COLUMNS_SQL = columnList([...STEP_COLUMNS, 'edited'], 'x');
 const SHORT_OUT = 'CASE WHEN octet_length(x.out) <= $5::integer THEN x.out END';
 const stepsStatement = (sentColumn: string, sentBytes: string) =>
   partStatement({
     table: 'step',
     orderColumn: 'idx',
     where: 'x.idx >= $6::integer AND x.idx < $7::integer',
-    columns: `${LISTED_STEP}${sentColumn}, octet_length(x.out) AS out_bytes, ${SHORT_OUT} AS out`,
+    columns: `${STEP_COLUMNS_SQL}${sentColumn}, octet_length(x.out) AS out_bytes, ${SHORT_OUT} AS out`,
     rowBytes: `octet_length(x.name) + ${sentBytes} + coalesce(octet_length(${SHORT_OUT}), 0)`,
   });
-const STEPS = stepsStatement('', '0');
-const STEPS_WITH_SENT = stepsStatement(', x.sent', 'coalesce(octet_length(x.sent), 0)');
-const STEP = statement(`
-  SELECT ${LISTED_STEP}, octet_length(x.out) AS out_bytes, CASE WHEN octet_length(x.out) <= $4::integer THEN x.out END AS out
+const SELECT_STEPS = stepsStatement('', '0');
+const SELECT_STEPS_WITH_SENT = stepsStatement(', x.sent', 'coalesce(octet_length(x.sent), 0)');
+const SELECT_STEP = statement(`
+  SELECT ${STEP_COLUMNS_SQL}, octet_length(x.out) AS out_bytes, CASE WHEN octet_length(x.out) <= $4::integer THEN x.out END AS out
   FROM step x WHERE ${runCondition('x')} AND x.step_id = $3`);
-const LENGTH = statement(`SELECT coalesce(max(x.idx) + 1, 0) AS length FROM step x WHERE ${runCondition('x')}`);
-const SIZE = statement(`
+const SELECT_LENGTH = statement(`SELECT coalesce(max(x.idx) + 1, 0) AS length FROM step x WHERE ${runCondition('x')}`);
+const SELECT_SIZE = statement(`
   SELECT count(*) AS steps, coalesce(sum(octet_length(x.name) + coalesce(octet_length(x.out), 0)), 0)::bigint AS bytes,
     coalesce(max(octet_length(x.out)), 0) AS longest
   FROM step x WHERE ${runCondition('x')}`);
 
 const IS_STRIPPED = `(x.kind IN ('call', 'invoke') AND octet_length(x.detail) > ${LIMITS.maxInlineBytes})`;
-const LISTED_TASK = `${columnList([...TASK_COLUMNS, ...SPECIAL_TASK_COLUMNS], 'x')},
+const TASK_COLUMNS_SQL = `${columnList([...TASK_COLUMNS, ...SPECIAL_TASK_COLUMNS], 'x')},
   octet_length(x.detail) AS detail_bytes, ${IS_STRIPPED} AS stripped,
   CASE WHEN ${IS_STRIPPED} THEN (x.detail::jsonb #- '{body}' #- '{invoke,body}')::text ELSE x.detail END AS detail`;
-const TASKS = partStatement({
+const SELECT_TASKS = partStatement({
   table: 'task',
   orderColumn: 'slot',
   where: 'x.slot >= $5::integer',
-  columns: LISTED_TASK,
+  columns: TASK_COLUMNS_SQL,
   rowBytes: 'coalesce(octet_length(x.name), 0) + coalesce(octet_length(x.detail), 0)',
 });
-const FIRST_TASKS = statement(`
+const SELECT_FIRST_TASKS = statement(`
   SELECT k.run_key AS of_run, t.* FROM unnest($2::text[]) AS k(run_key) CROSS JOIN LATERAL (
-    SELECT ${LISTED_TASK} FROM task x WHERE x.instance_id = $1 AND x.run_key = k.run_key ORDER BY x.slot LIMIT $3::integer
+    SELECT ${TASK_COLUMNS_SQL} FROM task x WHERE x.instance_id = $1 AND x.run_key = k.run_key ORDER BY x.slot LIMIT $3::integer
   ) t`);
 
 const attemptsStatement = (exchangeColumn: string, exchangeBytes: string) =>
@@ -90,13 +90,13 @@ const attemptsStatement = (exchangeColumn: string, exchangeBytes: string) =>
     columns: `${columnList(ATTEMPT_COLUMNS, 'x')}${exchangeColumn}`,
     rowBytes: `octet_length(x.message) + coalesce(octet_length(x.thrown), 0) + ${exchangeBytes}`,
   });
-const ATTEMPTS = attemptsStatement('', '0');
-const EXCHANGES = attemptsStatement(', x.exchange', 'coalesce(octet_length(x.exchange), 0)');
+const SELECT_ATTEMPTS = attemptsStatement('', '0');
+const SELECT_ATTEMPTS_WITH_EXCHANGES = attemptsStatement(', x.exchange', 'coalesce(octet_length(x.exchange), 0)');
 
-const RECORD = statement(`SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES} WHERE ${runCondition('r')}`);
-const EVENTS = statement(`
+const SELECT_RECORD = statement(`SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES} WHERE ${runCondition('r')}`);
+const SELECT_EVENTS = statement(`
   SELECT k.event_key, k.event_id, k.received_at FROM kept_event k WHERE ${runCondition('k')} ORDER BY k.place`);
-const INVOKED = statement(`
+const SELECT_INVOKED_RUNS = statement(`
   SELECT r.run_key, r.workflow_run_id, r.created_at, r.origin, ${STATUS} AS status
   FROM ${RUN_IDENTITY_TABLES}
   WHERE r.instance_id = $1 AND r.invoked_by_run_key = $2
@@ -107,9 +107,9 @@ function listedTaskOf(row: Row): ListedTask {
   return flag(row, 'stripped') ? { ...task, bodyLeftOut: integer(row, 'detail_bytes') } : task;
 }
 
-function partOf<Item>(rows: readonly Row[], read: (row: Row) => Item): Part<Item> {
-  const last = rows.at(-1);
-  return { items: rows.map(read), next: last ? textOrNull(last, 'next_place') : null };
+function partOf<Item>(rows: readonly Row[], itemOf: (row: Row) => Item): Part<Item> {
+  const lastRow = rows.at(-1);
+  return { items: rows.map(itemOf), next: lastRow ? textOrNull(lastRow, 'next_place') : null };
 }
 
 export const EMPTY_JOURNAL: JournalSize = { steps: 0, bytes: 0, longestOutBytes: 0 };
@@ -123,12 +123,12 @@ type AttemptsQuery = Omit<RunHistoryQuery, 'maxOutBytes'> & { readonly from: str
 export async function listSteps(session: Session, query: StepsQuery): Promise<Part<ListedStep>> {
   const { run, bounds, maxOutBytes, exchanges, from, below = MAX_INTEGER } = query;
   const values = [...runValues(run), bounds.maxRows, bounds.maxBytes, maxOutBytes, Number(from), below];
-  return partOf(await session.query(exchanges ? STEPS_WITH_SENT : STEPS, values), listedStepOf);
+  return partOf(await session.query(exchanges ? SELECT_STEPS_WITH_SENT : SELECT_STEPS, values), listedStepOf);
 }
 
 export async function listTasks(session: Session, { run, bounds, from }: TasksQuery): Promise<Part<ListedTask>> {
   const values = [...runValues(run), bounds.maxRows, bounds.maxBytes, from === null ? -MAX_INTEGER : Number(from)];
-  return partOf(await session.query(TASKS, values), listedTaskOf);
+  return partOf(await session.query(SELECT_TASKS, values), listedTaskOf);
 }
 
 export async function readFirstTasks(
@@ -136,7 +136,7 @@ export async function readFirstTasks(
   { instanceId, runKeys, limit }: Parameters<HistoryStore['firstTasks']>[0],
 ): Promise<ReadonlyMap<string, readonly ListedTask[]>> {
   const tasks = new Map<string, ListedTask[]>(runKeys.map((runKey) => [runKey, []]));
-  for (const row of await session.query(FIRST_TASKS, [instanceId, runKeys, limit]))
+  for (const row of await session.query(SELECT_FIRST_TASKS, [instanceId, runKeys, limit]))
     tasks.get(text(row, 'of_run'))?.push(listedTaskOf(row));
   for (const tasksOfRun of tasks.values()) tasksOfRun.sort((a, b) => a.slot - b.slot);
   return tasks;
@@ -145,7 +145,7 @@ export async function readFirstTasks(
 export async function listAttempts(session: Session, query: AttemptsQuery): Promise<Part<FailedAttempt>> {
   const { run, bounds, exchanges, from, slot } = query;
   const values = [...runValues(run), bounds.maxRows, bounds.maxBytes, from ?? '0', slot ?? null];
-  return partOf(await session.query(exchanges ? EXCHANGES : ATTEMPTS, values), failedAttemptOf);
+  return partOf(await session.query(exchanges ? SELECT_ATTEMPTS_WITH_EXCHANGES : SELECT_ATTEMPTS, values), failedAttemptOf);
 }
 
 export async function findStep(
@@ -154,12 +154,12 @@ export async function findStep(
   stepId: number,
   maxOutBytes: number,
 ): Promise<ListedStep | null> {
-  const [row] = await session.query(STEP, [...runValues(run), stepId, maxOutBytes]);
+  const [row] = await session.query(SELECT_STEP, [...runValues(run), stepId, maxOutBytes]);
   return row ? listedStepOf(row) : null;
 }
 
 export async function readJournalSize(session: Session, run: RunInInstance): Promise<JournalSize> {
-  const [row] = await session.query(SIZE, runValues(run));
+  const [row] = await session.query(SELECT_SIZE, runValues(run));
   if (!row) return EMPTY_JOURNAL;
   return { steps: integer(row, 'steps'), bytes: integer(row, 'bytes'), longestOutBytes: integer(row, 'longest') };
 }
@@ -168,26 +168,26 @@ export async function readJournalSize(session: Session, run: RunInInstance): Pro
 export function loadHistory(database: Database, query: RunHistoryQuery): Promise<RunHistory | null> {
   const values = runValues(query.run);
   return database.snapshot(async (session) => {
-    const [records, lengths, steps, tasks, attempts, invoked, events] = await Promise.all([
-      session.query(RECORD, values),
-      session.query(LENGTH, values),
+    const [recordRows, lengthRows, steps, tasks, attempts, invokedRows, eventRows] = await Promise.all([
+      session.query(SELECT_RECORD, values),
+      session.query(SELECT_LENGTH, values),
       listSteps(session, { ...query, from: '0' }),
       listTasks(session, { ...query, from: null }),
       listAttempts(session, { ...query, from: null }),
-      session.query(INVOKED, values),
-      session.query(EVENTS, values),
+      session.query(SELECT_INVOKED_RUNS, values),
+      session.query(SELECT_EVENTS, values),
     ]);
-    const [[record], [length]] = [records, lengths];
-    if (!record || !length) return null;
+    const [[recordRow], [lengthRow]] = [recordRows, lengthRows];
+    if (!recordRow || !lengthRow) return null;
     return {
-      run: runRecordOf(record),
-      journalLength: integer(length, 'length'),
+      run: runRecordOf(recordRow),
+      journalLength: integer(lengthRow, 'length'),
       steps: steps.items,
       tasks: tasks.items,
       attempts: attempts.items,
       next: { steps: steps.next, tasks: tasks.next, attempts: attempts.next },
-      invoked: invoked.map(invokedRunOf).sort((a, b) => a.stepId - b.stepId),
-      keptEvents: events.map(eventWithoutContentOf),
+      invoked: invokedRows.map(invokedRunOf).sort((a, b) => a.stepId - b.stepId),
+      keptEvents: eventRows.map(eventWithoutContentOf),
     };
   });
 }

@@ -21,7 +21,7 @@ import { addBytesSql, changeAndCountBytesSql } from '../storage/stored-bytes.js'
 import { ATTEMPT, RUN_KEY, STEP } from './tables.js';
 
 const { instance_id: _instance, run_key: _run, ...COPIED_COLUMNS } = STEP;
-const COPY = {
+const STEP_RANGE = {
   ...RUN_KEY,
   from_instance: 'text',
   from_key: 'text',
@@ -29,32 +29,32 @@ const COPY = {
   below: 'integer',
   without: 'text',
 } as const satisfies Columns;
-const SENT = { ...RUN_KEY, idx: 'integer', sent: 'text' } as const satisfies Columns;
-const EDITED = { ...RUN_KEY, idx: 'integer' } as const satisfies Columns;
+const SENT_REQUEST = { ...RUN_KEY, idx: 'integer', sent: 'text' } as const satisfies Columns;
+const EDITED_STEP = { ...RUN_KEY, idx: 'integer' } as const satisfies Columns;
 /** An upper bound above the index of any step. */
 const MAX_INDEX = 2_147_483_647;
 
 const INSERT_STEPS = tableWrite('step', insertInto('step', STEP));
-const COPIES = `${unnest(COPY)} AS c(${columnNames(COPY)})`;
+const STEP_RANGES = `${unnest(STEP_RANGE)} AS c(${columnNames(STEP_RANGE)})`;
 const IN_RANGE = 's.idx >= c.at_least AND s.idx < c.below AND NOT (c.without::jsonb @> to_jsonb(s.idx))';
-const COPY_RANGE = `
+const INSERT_COPIES = `
   INSERT INTO step (${columnNames(STEP)}, edited, sent)
   SELECT c.instance_id, c.run_key, ${columnList(Object.keys(COPIED_COLUMNS), 's')}, s.edited, s.sent
-  FROM ${COPIES} JOIN step s ON s.instance_id = c.from_instance AND s.run_key = c.from_key AND ${IN_RANGE}`;
+  FROM ${STEP_RANGES} JOIN step s ON s.instance_id = c.from_instance AND s.run_key = c.from_key AND ${IN_RANGE}`;
 const COPY_STEPS = inForms(
-  changeAndCountBytesSql(`${COPY_RANGE} RETURNING step.instance_id, ${storedSql('step', 'step')} AS bytes`),
+  changeAndCountBytesSql(`${INSERT_COPIES} RETURNING step.instance_id, ${storedSql('step', 'step')} AS bytes`),
   [
-    COPY_RANGE,
-    addBytesSql(`(SELECT s.instance_id, ${storedSql('step', 's')} AS bytes FROM ${COPIES}
+    INSERT_COPIES,
+    addBytesSql(`(SELECT s.instance_id, ${storedSql('step', 's')} AS bytes FROM ${STEP_RANGES}
     JOIN step s ON s.instance_id = c.instance_id AND s.run_key = c.run_key AND ${IN_RANGE}) copied`),
   ],
 );
 /** Stores the requests that steps have sent. This statement and the next one are separate, because few steps need them. */
-const KEEP_SENT = statement(`
-  UPDATE step s SET sent = e.sent FROM ${unnest(SENT)} AS e(${columnNames(SENT)})
+const STORE_SENT_REQUESTS = statement(`
+  UPDATE step s SET sent = e.sent FROM ${unnest(SENT_REQUEST)} AS e(${columnNames(SENT_REQUEST)})
   WHERE s.instance_id = e.instance_id AND s.run_key = e.run_key AND s.idx = e.idx`);
 const MARK_EDITED = statement(`
-  UPDATE step s SET edited = true FROM ${unnest(EDITED)} AS e(${columnNames(EDITED)})
+  UPDATE step s SET edited = true FROM ${unnest(EDITED_STEP)} AS e(${columnNames(EDITED_STEP)})
   WHERE s.instance_id = e.instance_id AND s.run_key = e.run_key AND s.idx = e.idx`);
 const INSERT_ATTEMPTS = statement(`
   INSERT INTO attempt (${columnNames(ATTEMPT)}, place)
@@ -69,9 +69,9 @@ interface CopiedRange {
 
 export class JournalWrites implements Applier<WriteOf<'journal'>> {
   private steps: RowOf<typeof STEP>[] = [];
-  private copies: RowOf<typeof COPY>[] = [];
-  private editedSteps: RowOf<typeof EDITED>[] = [];
-  private sentRequests: RowOf<typeof SENT>[] = [];
+  private copies: RowOf<typeof STEP_RANGE>[] = [];
+  private editedSteps: RowOf<typeof EDITED_STEP>[] = [];
+  private sentRequests: RowOf<typeof SENT_REQUEST>[] = [];
   private attempts: RowOf<typeof ATTEMPT>[] = [];
   private stagedRuns: RunInInstance[] = [];
   private stagings: StagingWrite[] = [];
@@ -115,7 +115,7 @@ export class JournalWrites implements Applier<WriteOf<'journal'>> {
     if (step.sent) this.sentRequests.push({ ...key, sent: JSON.stringify(step.sent) });
   }
 
-  /** Returns whether the journal is part of a copy that is not sent yet. A copy contains what exists when it is sent. */
+  /** Returns whether the journal is part of a copy that is not sent yet. A copy contains the steps that exist when it is sent. */
   private isBeingCopied(runKey: string): boolean {
     return this.copies.some((copy) => copy.from_key === runKey || copy.run_key === runKey);
   }
@@ -149,9 +149,9 @@ export class JournalWrites implements Applier<WriteOf<'journal'>> {
 
   send(session: TransactionSession): void {
     if (this.steps.length > 0) session.sendJoined(INSERT_STEPS, columnArrays(STEP, this.steps));
-    if (this.sentRequests.length > 0) session.send(KEEP_SENT, columnArrays(SENT, this.sentRequests));
-    if (this.copies.length > 0) session.send(COPY_STEPS, columnArrays(COPY, this.copies));
-    if (this.editedSteps.length > 0) session.send(MARK_EDITED, columnArrays(EDITED, this.editedSteps));
+    if (this.sentRequests.length > 0) session.send(STORE_SENT_REQUESTS, columnArrays(SENT_REQUEST, this.sentRequests));
+    if (this.copies.length > 0) session.send(COPY_STEPS, columnArrays(STEP_RANGE, this.copies));
+    if (this.editedSteps.length > 0) session.send(MARK_EDITED, columnArrays(EDITED_STEP, this.editedSteps));
     if (this.attempts.length > 0) session.send(INSERT_ATTEMPTS, columnArrays(ATTEMPT, this.attempts));
     [this.steps, this.copies, this.editedSteps, this.sentRequests, this.attempts] = [[], [], [], [], []];
   }

@@ -1,7 +1,7 @@
 /**
  * Finds the runs that retention removes, and removes them.
  *
- * The search reads only indexes, outside of the transaction that removes. That transaction locks the rows and checks them
+ * The search reads only indexes, outside the transaction that removes the runs. That transaction locks the rows and checks them
  * again, because another process may have changed them.
  */
 import { GroupChanges } from '../../../engine/dead-letters/dead-letter-groups.js';
@@ -21,10 +21,10 @@ import { sendGroupChanges } from '../dead-letters/dead-letter-group-writes.js';
 import { TABLES_OF_RUN } from '../instance-removal/tables.js';
 import { RELEASE_BYTES_OF_RUNS } from '../storage/stored-bytes.js';
 
-/** A transaction that removes this many rows takes no further run, so that it ends after a few milliseconds. */
+/** A transaction that removes this many rows removes no further run, so that it ends after a few milliseconds. */
 const ROWS_PER_REMOVAL = 1000;
 
-const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
+const RUN_KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
 
 /**
  * Condition that no task waits for the end of run `x`. A parked task counts while its run can be resumed. The subquery is limited
@@ -91,16 +91,16 @@ const checkStatement = ({ table, stateCondition, removableCondition }: Removable
 
 /** Counts the dead letters that are about to be removed, by group. */
 const COUNT_GROUPED = statement(`
-  SELECT d.fingerprint, d.workflow_url, count(*) AS entries FROM ${unnest(KEY)} AS u(${columnNames(KEY)})
+  SELECT d.fingerprint, d.workflow_url, count(*) AS entries FROM ${unnest(RUN_KEY)} AS u(${columnNames(RUN_KEY)})
   JOIN dead_letter d ON d.instance_id = u.instance_id AND d.run_key = u.run_key
   WHERE d.fingerprint IS NOT NULL GROUP BY 1, 2`);
 /** Deletes the labels of dead letters. It is sent before the dead letters are deleted. */
 const DELETE_ENTRY_LABELS = statement(`
-  DELETE FROM dead_letter_label l USING ${unnest(KEY)} AS u(${columnNames(KEY)}), dead_letter d
+  DELETE FROM dead_letter_label l USING ${unnest(RUN_KEY)} AS u(${columnNames(RUN_KEY)}), dead_letter d
   WHERE d.instance_id = u.instance_id AND d.run_key = u.run_key AND l.instance_id = d.instance_id AND l.dlq_id = d.dlq_id`);
 const DELETIONS = TABLES_OF_RUN.map((table) =>
   statement(`
-  DELETE FROM ${table} x USING ${unnest(KEY)} AS u(${columnNames(KEY)})
+  DELETE FROM ${table} x USING ${unnest(RUN_KEY)} AS u(${columnNames(RUN_KEY)})
   WHERE x.instance_id = u.instance_id AND x.run_key = u.run_key`),
 );
 const DELETE_FROM_DIRECTORY = statement('DELETE FROM run_directory WHERE run_key = ANY($1::text[]) AND instance_id = $2');
@@ -124,76 +124,76 @@ export class Retention {
     this.database = database;
   }
 
-  /** Removes as many runs as one short transaction can; returns their number. */
+  /** Removes as many runs as one short transaction can. Returns their number. */
   async remove(query: RemovalQuery): Promise<number> {
     const { endedBefore, keepNewest, limit, state } = query;
     if (!Number.isSafeInteger(limit) || limit < 1)
       throw new RangeError(`limit must be a whole number of 1 or more, not ${limit}`);
     if (endedBefore === null && keepNewest === null) return 0;
-    const rows = state === 'deadLetter' ? DEAD_LETTERS : RUNS;
+    const source = state === 'deadLetter' ? DEAD_LETTERS : RUNS;
     for (;;) {
-      const runKeys = await this.findOldest(rows, query);
+      const runKeys = await this.findOldest(source, query);
       if (runKeys.length === 0) return 0;
-      const removedCount = await this.database.transaction((session) => removeRuns(session, rows, query, runKeys));
+      const removedCount = await this.database.transaction((session) => removeRuns(session, source, query, runKeys));
       // Zero means that another process has already removed all of these runs. There may be others.
       if (removedCount > 0) return removedCount;
     }
   }
 
-  /** Returns the keys of the oldest runs, as many as one transaction takes. */
+  /** Returns the keys of the oldest removable runs, as many as one transaction removes. */
   private async findOldest(
-    rows: RemovableRows,
+    source: RemovableRows,
     { instanceId, state, endedBefore, keepNewest, limit }: RemovalQuery,
   ): Promise<readonly string[]> {
     const searches: Promise<readonly Row[]>[] = [];
     const search = (bound: string, value: SqlValue) =>
-      searches.push(this.database.query(searchStatement(rows, bound), [instanceId, state, value, limit]));
-    if (endedBefore !== null) search(`x.${rows.endedAt} < $3::bigint`, endedBefore);
+      searches.push(this.database.query(searchStatement(source, bound), [instanceId, state, value, limit]));
+    if (endedBefore !== null) search(`x.${source.endedAt} < $3::bigint`, endedBefore);
     if (keepNewest !== null) {
-      const [boundary] = await this.database.query(boundaryStatement(rows), [instanceId, state, keepNewest]);
+      const [boundary] = await this.database.query(boundaryStatement(source), [instanceId, state, keepNewest]);
       if (boundary) search('x.place <= $3::bigint', text(boundary, 'place'));
     }
-    const byKey = new Map<string, Candidate>();
+    const candidatesByKey = new Map<string, Candidate>();
     for (const foundRows of await Promise.all(searches))
-      for (const row of foundRows) byKey.set(text(row, 'run_key'), candidateOf(row));
-    const oldestFirst = [...byKey.values()].sort((a, b) => (a.place < b.place ? -1 : 1)).slice(0, limit);
+      for (const row of foundRows) candidatesByKey.set(text(row, 'run_key'), candidateOf(row));
+    const candidates = [...candidatesByKey.values()].sort((a, b) => (a.place < b.place ? -1 : 1)).slice(0, limit);
     let rowCount = 0;
-    const end = oldestFirst.findIndex(({ steps }) => {
+    const endIndex = candidates.findIndex(({ steps }) => {
       if (rowCount >= ROWS_PER_REMOVAL) return true;
       rowCount += steps + TABLES_OF_RUN.length;
       return false;
     });
-    return oldestFirst.slice(0, end === -1 ? limit : end).map(({ runKey }) => runKey);
+    return candidates.slice(0, endIndex === -1 ? limit : endIndex).map(({ runKey }) => runKey);
   }
 }
 
 async function removeRuns(
   session: TransactionSession,
-  rows: RemovableRows,
+  source: RemovableRows,
   { instanceId, state }: RemovalQuery,
   runKeys: readonly string[],
 ): Promise<number> {
   const [, removableRows] = await Promise.all([
-    session.query(lockStatement(rows), [instanceId, runKeys]),
-    session.query(checkStatement(rows), [instanceId, state, runKeys]),
+    session.query(lockStatement(source), [instanceId, runKeys]),
+    session.query(checkStatement(source), [instanceId, state, runKeys]),
   ]);
-  const keys = removableRows.map((row) => text(row, 'run_key'));
-  if (keys.length === 0) return 0;
-  const values = columnArrays(
-    KEY,
-    keys.map((run_key) => ({ instance_id: instanceId, run_key })),
+  const removableKeys = removableRows.map((row) => text(row, 'run_key'));
+  if (removableKeys.length === 0) return 0;
+  const keyColumns = columnArrays(
+    RUN_KEY,
+    removableKeys.map((run_key) => ({ instance_id: instanceId, run_key })),
   );
   const changes = new GroupChanges();
   if (state === 'deadLetter') {
-    for (const row of await session.query(COUNT_GROUPED, values)) {
+    for (const row of await session.query(COUNT_GROUPED, keyColumns)) {
       const entryGroup = { fingerprint: text(row, 'fingerprint'), workflowUrl: text(row, 'workflow_url') };
       for (let n = integer(row, 'entries'); n > 0; n--) changes.removeEntry(instanceId, entryGroup, null);
     }
   }
-  session.send(RELEASE_BYTES_OF_RUNS, values);
-  session.send(DELETE_ENTRY_LABELS, values);
-  for (const deletion of DELETIONS) session.send(deletion, values);
-  session.send(DELETE_FROM_DIRECTORY, [keys, instanceId]);
+  session.send(RELEASE_BYTES_OF_RUNS, keyColumns);
+  session.send(DELETE_ENTRY_LABELS, keyColumns);
+  for (const deletion of DELETIONS) session.send(deletion, keyColumns);
+  session.send(DELETE_FROM_DIRECTORY, [removableKeys, instanceId]);
   sendGroupChanges(session, changes);
-  return keys.length;
+  return removableKeys.length;
 }

@@ -1,5 +1,5 @@
 /**
- * Finds the instance of a run. The instance never changes, so it is read once, outside of the transactions that need it. These
+ * Finds the instance of a run. The instance never changes, so it is read once, outside the transactions that need it. These
  * transactions then name every row by instance and run, and use only the shard of that instance.
  */
 
@@ -8,11 +8,11 @@ import { RecentEntries } from '../commit/recent-entries.js';
 import { text } from '../connection/columns.js';
 import { type Session, statement } from '../connection/connection.js';
 
-const FIND = statement('SELECT run_key, instance_id FROM run_directory WHERE run_key = ANY($1::text[])');
+const SELECT_INSTANCES = statement('SELECT run_key, instance_id FROM run_directory WHERE run_key = ANY($1::text[])');
 
 interface FoundInstances {
   readonly instances: ReadonlyMap<string, string>;
-  /** Why runs that were not found may still exist; null if they do not. */
+  /** The reason why runs that were not found may still exist; null if they do not exist. */
   readonly failure: ServerUnavailableError | null;
 }
 
@@ -21,11 +21,11 @@ const MIN_REMEMBERED_RUNS = 50_000;
 
 export class RunInstances {
   private readonly session: Pick<Session, 'query' | 'engine'>;
-  private readonly recent: RecentEntries<string>;
+  private readonly recentInstances: RecentEntries<string>;
 
-  constructor(session: Pick<Session, 'query' | 'engine'>, halfSize = MIN_REMEMBERED_RUNS) {
+  constructor(session: Pick<Session, 'query' | 'engine'>, minRememberedRuns = MIN_REMEMBERED_RUNS) {
     this.session = session;
-    this.recent = new RecentEntries(halfSize);
+    this.recentInstances = new RecentEntries(minRememberedRuns);
   }
 
   /** Returns the instances of the runs that exist, or that existed when they were first read. */
@@ -40,12 +40,12 @@ export class RunInstances {
     const instances = new Map<string, string>();
     const unknownKeys: string[] = [];
     for (const runKey of runKeys) {
-      const instanceId = this.recent.get(runKey);
+      const instanceId = this.recentInstances.get(runKey);
       if (instanceId === undefined) unknownKeys.push(runKey);
       else instances.set(runKey, instanceId);
     }
     if (unknownKeys.length === 0) return { instances, failure: null };
-    for (const row of await this.session.query(FIND, [unknownKeys])) {
+    for (const row of await this.session.query(SELECT_INSTANCES, [unknownKeys])) {
       const [runKey, instanceId] = [text(row, 'run_key'), text(row, 'instance_id')];
       this.remember(runKey, instanceId);
       instances.set(runKey, instanceId);
@@ -60,8 +60,7 @@ export class RunInstances {
     return rows;
   }
 
-  /** Remembers the instance of a run. */
   remember(runKey: string, instanceId: string): void {
-    this.recent.set(runKey, instanceId);
+    this.recentInstances.set(runKey, instanceId);
   }
 }

@@ -14,41 +14,41 @@ import { runCondition, runValues } from './run-conditions.js';
 import { RUN_IDENTITY_COLUMNS, RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './run-rows.js';
 import { RUN_KEY } from './tables.js';
 
-const IDENTITY = statement(`
+const SELECT_IDENTITY = statement(`
   SELECT ${RUN_IDENTITY_COLUMNS}, f.run_key IS NOT NULL AS failure_function, coalesce(a.version, 0) AS version
   FROM ${RUN_IDENTITY_TABLES}
   LEFT JOIN active_run a ON a.instance_id = r.instance_id AND a.run_key = r.run_key
   LEFT JOIN failure_function f ON f.instance_id = r.instance_id AND f.run_key = r.run_key
   WHERE ${runCondition('r')}`);
-const JOURNAL_SIZE = statement(`
+const SELECT_JOURNAL_SIZE = statement(`
   SELECT count(*) AS entries, coalesce(max(step_id), 0) AS last_step_id, coalesce(sum(octet_length(out)), 0)::bigint AS result_bytes
   FROM step s WHERE ${runCondition('s')}`);
-const STEP_IDS = statement(`SELECT s.step_id FROM step s WHERE ${runCondition('s')}`);
+const SELECT_STEP_IDS = statement(`SELECT s.step_id FROM step s WHERE ${runCondition('s')}`);
 /** Columns are listed instead of `*`: prepared statements of a running node stay valid when a newer version adds a column. */
-const STEPS = statement(`
+const SELECT_STEPS = statement(`
   SELECT ${columnList([...STEP_COLUMNS, 'out', 'edited'], 's')}
   FROM step s WHERE ${runCondition('s')} AND s.idx >= $3 ORDER BY s.idx`);
-const TASKS = statement(`SELECT t.* FROM task t WHERE ${runCondition('t')} ORDER BY t.slot`);
-const RETRIES = statement(`
+const SELECT_TASKS = statement(`SELECT t.* FROM task t WHERE ${runCondition('t')} ORDER BY t.slot`);
+const SELECT_RETRIES = statement(`
   SELECT a.retried FROM attempt a
   WHERE ${runCondition('a')} AND a.slot >= 0 AND a.retry_at IS NULL AND a.at = $3 ORDER BY a.place DESC LIMIT 1`);
-const PAYLOAD = statement(`SELECT p.* FROM payload p WHERE ${runCondition('p')}`);
-const PAYLOAD_HEAD = statement(`
+const SELECT_PAYLOAD = statement(`SELECT p.* FROM payload p WHERE ${runCondition('p')}`);
+const SELECT_PAYLOAD_HEAD = statement(`
   SELECT p.content_type, p.forward_headers, octet_length(p.body) AS body_bytes FROM payload p WHERE ${runCondition('p')}`);
-const RESULT = statement(`SELECT e.result FROM ended_run e WHERE ${runCondition('e')}`);
-const EVENTS = statement(`
+const SELECT_RESULT = statement(`SELECT e.result FROM ended_run e WHERE ${runCondition('e')}`);
+const SELECT_EVENTS = statement(`
   SELECT k.event_key, k.event_id, k.received_at, k.content FROM kept_event k WHERE ${runCondition('k')} ORDER BY k.place`);
-const STILL_ACTIVE = statement(`
+const FIND_ACTIVE = statement(`
   SELECT a.run_key FROM ${unnest(RUN_KEY)} AS u(${columnNames(RUN_KEY)})
   JOIN active_run a ON a.instance_id = u.instance_id AND a.run_key = u.run_key`);
 const INVOKERS = `
   SELECT t.run_key, t.slot FROM task t JOIN active_run a ON a.instance_id = t.instance_id AND a.run_key = t.run_key`;
-const INVOKER = statement(`${INVOKERS} WHERE t.instance_id = $1 AND t.child_run_key = $2`);
-const INVOKER_ANYWHERE = statement(`${INVOKERS} WHERE t.child_run_key = $1`);
+const SELECT_INVOKER = statement(`${INVOKERS} WHERE t.instance_id = $1 AND t.child_run_key = $2`);
+const SELECT_INVOKER_ANYWHERE = statement(`${INVOKERS} WHERE t.child_run_key = $1`);
 
-const DUE = dueTasksStatement('true');
-const DUE_OF_INSTANCE = dueTasksStatement('instance_id = $6');
-const NEXT_DUE = statement('SELECT due_at FROM task WHERE due_at > $1 ORDER BY due_at LIMIT 1');
+const SELECT_DUE = dueTasksStatement('true');
+const SELECT_DUE_OF_INSTANCE = dueTasksStatement('instance_id = $6');
+const SELECT_NEXT_DUE = statement('SELECT due_at FROM task WHERE due_at > $1 ORDER BY due_at LIMIT 1');
 
 async function firstRow(rows: Promise<readonly Row[]>): Promise<Row | null> {
   return (await rows)[0] ?? null;
@@ -56,7 +56,7 @@ async function firstRow(rows: Promise<readonly Row[]>): Promise<Row | null> {
 
 /** Returns how often the delivery that failed the run at `at` had been retried; 0 if no delivery failed it. */
 export async function countRetriesBeforeFailure(session: Session, run: RunInInstance, at: number): Promise<number> {
-  const row = await firstRow(session.query(RETRIES, [...runValues(run), at]));
+  const row = await firstRow(session.query(SELECT_RETRIES, [...runValues(run), at]));
   return row ? integer(row, 'retried') : 0;
 }
 
@@ -65,10 +65,10 @@ export function loadRun(database: Database, run: RunInInstance): Promise<Run | n
   const values = runValues(run);
   return database.snapshot(async (session) => {
     const [identities, sizes, taskRows, events] = await Promise.all([
-      session.query(IDENTITY, values),
-      session.query(JOURNAL_SIZE, values),
-      session.query(TASKS, values),
-      session.query(EVENTS, values),
+      session.query(SELECT_IDENTITY, values),
+      session.query(SELECT_JOURNAL_SIZE, values),
+      session.query(SELECT_TASKS, values),
+      session.query(SELECT_EVENTS, values),
     ]);
     const [identity, size] = [identities[0], sizes[0]];
     if (!identity || !size) return null;
@@ -81,7 +81,7 @@ export function loadRun(database: Database, run: RunInInstance): Promise<Run | n
       lastSlot: openTasks.at(-1)?.slot ?? 0,
     };
     const known = nextPosition(usedPositions);
-    const stepIdRows = known === null ? await session.query(STEP_IDS, values) : [];
+    const stepIdRows = known === null ? await session.query(SELECT_STEP_IDS, values) : [];
     return {
       ...runIdentityOf(identity),
       ...(known === null ? positionsIn(stepIdRows.map((step) => integer(step, 'step_id'))) : { known }),
@@ -97,52 +97,52 @@ export function loadRun(database: Database, run: RunInInstance): Promise<Run | n
 }
 
 export async function loadPayload(session: Session, run: RunInInstance): Promise<RunPayload | null> {
-  const row = await firstRow(session.query(PAYLOAD, runValues(run)));
+  const row = await firstRow(session.query(SELECT_PAYLOAD, runValues(run)));
   return row && payloadOf(row);
 }
 
 export async function loadPayloadHead(session: Session, run: RunInInstance): Promise<PayloadHead | null> {
-  const row = await firstRow(session.query(PAYLOAD_HEAD, runValues(run)));
+  const row = await firstRow(session.query(SELECT_PAYLOAD_HEAD, runValues(run)));
   return row && { ...headersOf(row), bodyBytes: integer(row, 'body_bytes') };
 }
 
 /** Returns the result of the run as JSON text. */
 export async function loadResult(session: Session, run: RunInInstance): Promise<string | null> {
-  const row = await firstRow(session.query(RESULT, runValues(run)));
+  const row = await firstRow(session.query(SELECT_RESULT, runValues(run)));
   return row && textOrNull(row, 'result');
 }
 
 export async function loadJournal(session: Session, run: RunInInstance, from: number): Promise<readonly RecordedStep[]> {
-  return (await session.query(STEPS, [...runValues(run), from])).map(recordedStepOf);
+  return (await session.query(SELECT_STEPS, [...runValues(run), from])).map(recordedStepOf);
 }
 
 export async function readDueTasks(session: Session, query: DueTasksQuery): Promise<readonly DueTask[]> {
   const { instanceId } = query;
   const rows =
     instanceId === undefined
-      ? session.query(DUE, dueTaskParameters(query))
-      : session.query(DUE_OF_INSTANCE, [...dueTaskParameters(query), instanceId]);
+      ? session.query(SELECT_DUE, dueTaskParameters(query))
+      : session.query(SELECT_DUE_OF_INSTANCE, [...dueTaskParameters(query), instanceId]);
   return (await rows).map(dueTaskOf);
 }
 
 export async function readNextDueAt(session: Session, after: number): Promise<number | null> {
-  const row = await firstRow(session.query(NEXT_DUE, [after]));
+  const row = await firstRow(session.query(SELECT_NEXT_DUE, [after]));
   return row && integer(row, 'due_at');
 }
 
 /** Returns the runs that are not active. */
 export async function filterEndedRuns(session: Session, runs: readonly RunInInstance[]): Promise<readonly RunInInstance[]> {
   const keys = runs.map(({ instanceId, runKey }) => ({ instance_id: instanceId, run_key: runKey }));
-  const activeKeys = new Set((await session.query(STILL_ACTIVE, columnArrays(RUN_KEY, keys))).map((row) => text(row, 'run_key')));
+  const activeKeys = new Set((await session.query(FIND_ACTIVE, columnArrays(RUN_KEY, keys))).map((row) => text(row, 'run_key')));
   return runs.filter(({ runKey }) => !activeKeys.has(runKey));
 }
 
-/** Returns the task that invoked the run. If several tasks refer to the run, all except one belong to ended runs. */
+/** Returns the task that waits for the end of the run. If several tasks refer to it, only one of them belongs to an active run. */
 export async function findInvoker(
   session: Session,
   child: RunInInstance,
 ): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null> {
-  const row = await firstRow(session.query(INVOKER, runValues(child)));
+  const row = await firstRow(session.query(SELECT_INVOKER, runValues(child)));
   return row && { runKey: text(row, 'run_key'), slot: integer(row, 'slot') };
 }
 
@@ -151,11 +151,11 @@ export async function findInvokerAnywhere(
   session: Session,
   childRunKey: string,
 ): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null> {
-  const row = await firstRow(session.query(INVOKER_ANYWHERE, [childRunKey]));
+  const row = await firstRow(session.query(SELECT_INVOKER_ANYWHERE, [childRunKey]));
   return row && { runKey: text(row, 'run_key'), slot: integer(row, 'slot') };
 }
 
-const DESCENDANTS = statement(`
+const SELECT_DESCENDANTS = statement(`
   SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES}
   WHERE r.instance_id = $1 AND r.run_key IN (
     (SELECT i.run_key FROM run i WHERE i.instance_id = $1 AND i.invoked_by_run_key = $2 ORDER BY i.run_key LIMIT $3)
@@ -165,5 +165,5 @@ const DESCENDANTS = statement(`
 
 /** Returns the runs created from this one, in the order of their creation. */
 export async function listDescendants(session: Session, run: RunInInstance, limit: number): Promise<readonly RunRecord[]> {
-  return (await session.query(DESCENDANTS, [...runValues(run), limit])).map(runRecordOf);
+  return (await session.query(SELECT_DESCENDANTS, [...runValues(run), limit])).map(runRecordOf);
 }

@@ -11,7 +11,7 @@ import type { RunInstances } from './run-instances.js';
 import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './run-rows.js';
 import { RUN_KEY } from './tables.js';
 
-const RECORDS = statement(`
+const SELECT_RECORDS = statement(`
   SELECT ${RUN_RECORD_COLUMNS}
   FROM ${unnest(RUN_KEY)} AS u(${columnNames(RUN_KEY)})
   JOIN (${RUN_RECORD_TABLES}) ON r.instance_id = u.instance_id AND r.run_key = u.run_key`);
@@ -31,17 +31,17 @@ export class RunRecords {
     this.instances = instances;
   }
 
-  /** Returns the record in its current or a later state; null if there is no such run. */
+  /** Returns the record of the run at the time of this call or later; null if there is no such run. */
   find(runKey: string): Promise<RunRecord | null> {
     return new Promise((resolve, reject) => {
-      if (this.requests.size === 0) setImmediate(() => void this.read());
+      if (this.requests.size === 0) setImmediate(() => void this.answerRequests());
       const requestsOfRun = this.requests.get(runKey);
       if (requestsOfRun) requestsOfRun.push({ resolve, reject });
       else this.requests.set(runKey, [{ resolve, reject }]);
     });
   }
 
-  private async read(): Promise<void> {
+  private async answerRequests(): Promise<void> {
     const { requests } = this;
     this.requests = new Map();
     try {
@@ -49,7 +49,7 @@ export class RunRecords {
         instance_id,
         run_key,
       }));
-      const rows = await this.database.snapshot((session) => session.query(RECORDS, columnArrays(RUN_KEY, keys)), {
+      const rows = await this.database.snapshot((session) => session.query(SELECT_RECORDS, columnArrays(RUN_KEY, keys)), {
         genericPlans: true,
       });
       const records = new Map(rows.map((row) => [text(row, 'run_key'), runRecordOf(row)]));

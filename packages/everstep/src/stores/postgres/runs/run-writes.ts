@@ -27,8 +27,8 @@ const LABEL = {
   label: 'text',
   n: 'integer',
 } as const satisfies Columns;
-const COPY = { ...RUN_KEY, from_instance: 'text', from_key: 'text' } as const satisfies Columns;
-const END = {
+const PAYLOAD_COPY = { ...RUN_KEY, from_instance: 'text', from_key: 'text' } as const satisfies Columns;
+const RUN_END = {
   ...RUN_KEY,
   state: 'text',
   completed_at: 'bigint',
@@ -36,11 +36,11 @@ const END = {
   error: 'text',
 } as const satisfies Columns;
 
-const RUN_COUNT = Object.keys(NEW_RUN).length;
+const NEW_RUN_COLUMN_COUNT = Object.keys(NEW_RUN).length;
 
 /** New runs as rows. Active runs are inserted in the order of the index of run ids, so that two batches do not deadlock. */
 const NEW_RUNS = `${unnest(NEW_RUN)} WITH ORDINALITY AS u(${columnNames(NEW_RUN)}, n)`;
-const NEW_LABELS = `${unnest(LABEL, RUN_COUNT + 1)} AS l(${columnNames(LABEL)})`;
+const NEW_LABELS = `${unnest(LABEL, NEW_RUN_COLUMN_COUNT + 1)} AS l(${columnNames(LABEL)})`;
 const INTO_RUN = `INSERT INTO run (${columnNames(RUN)}, place)`;
 const INTO_DIRECTORY = 'INSERT INTO run_directory (run_key, instance_id)';
 const INTO_LABEL = 'INSERT INTO run_label (instance_id, message, label, run_key, place)';
@@ -70,38 +70,38 @@ const INSERT_RUNS = inForms(
 
 const INSERT_PAYLOADS = tableWrite('payload', insertInto('payload', PAYLOAD));
 /** Payloads to copy. If the source is missing, the NOT NULL constraints reject the row. */
-const COPIED_PAYLOADS = `${unnest(COPY)} AS c(${columnNames(COPY)})`;
-const COPY_PAYLOAD = `
+const COPIED_PAYLOADS = `${unnest(PAYLOAD_COPY)} AS c(${columnNames(PAYLOAD_COPY)})`;
+const INSERT_COPIED_PAYLOADS = `
   INSERT INTO payload (${columnNames(PAYLOAD)})
   SELECT c.instance_id, c.run_key, p.content_type, p.forward_headers, p.body
   FROM ${COPIED_PAYLOADS} LEFT JOIN payload p ON p.instance_id = c.from_instance AND p.run_key = c.from_key`;
 const COPY_PAYLOADS = inForms(
-  changeAndCountBytesSql(`${COPY_PAYLOAD} RETURNING payload.instance_id, ${storedSql('payload', 'payload')} AS bytes`),
+  changeAndCountBytesSql(`${INSERT_COPIED_PAYLOADS} RETURNING payload.instance_id, ${storedSql('payload', 'payload')} AS bytes`),
   [
-    COPY_PAYLOAD,
+    INSERT_COPIED_PAYLOADS,
     addBytesSql(`(SELECT p.instance_id, ${storedSql('payload', 'p')} AS bytes FROM ${COPIED_PAYLOADS}
     JOIN payload p ON p.instance_id = c.instance_id AND p.run_key = c.run_key) copied`),
   ],
 );
 const END_RUNS = statement(`
   WITH gone AS (
-    DELETE FROM active_run a USING ${unnest(END)} AS g(${columnNames(END)})
+    DELETE FROM active_run a USING ${unnest(RUN_END)} AS g(${columnNames(RUN_END)})
     WHERE a.instance_id = g.instance_id AND a.run_key = g.run_key
-    RETURNING ${Object.keys(END)
+    RETURNING ${Object.keys(RUN_END)
       .map((name) => `g.${name}`)
       .join(', ')}, a.place, a.created_at, a.message
   )
-  INSERT INTO ended_run (${columnNames(END)}, place, created_at, message) SELECT ${columnNames(END)}, place, created_at, message FROM gone`);
-const MOVE = { ...RUN_KEY, version: 'bigint' } as const satisfies Columns;
-const MOVE_RUNS = statement(`
-  UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${columnNames(MOVE)})
+  INSERT INTO ended_run (${columnNames(RUN_END)}, place, created_at, message) SELECT ${columnNames(RUN_END)}, place, created_at, message FROM gone`);
+const VERSION_CHANGE = { ...RUN_KEY, version: 'bigint' } as const satisfies Columns;
+const UPDATE_VERSIONS = statement(`
+  UPDATE active_run a SET version = m.version FROM ${unnest(VERSION_CHANGE)} AS m(${columnNames(VERSION_CHANGE)})
   WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key`);
-const FORK = { ...RUN_KEY, from_key: 'text' } as const satisfies Columns;
+const FORKED_RUN = { ...RUN_KEY, from_key: 'text' } as const satisfies Columns;
 /** Marks forks. This is a separate statement, because few runs need it. */
 const MARK_FORKS = statement(`
-  UPDATE run r SET forked_from_run_key = f.from_key FROM ${unnest(FORK)} AS f(${columnNames(FORK)})
+  UPDATE run r SET forked_from_run_key = f.from_key FROM ${unnest(FORKED_RUN)} AS f(${columnNames(FORKED_RUN)})
   WHERE r.instance_id = f.instance_id AND r.run_key = f.run_key`);
-const NOTE_FAILURE_FUNCTIONS = statement(`${insertInto('failure_function', RUN_KEY)} ON CONFLICT DO NOTHING`);
+const INSERT_FAILURE_FUNCTIONS = statement(`${insertInto('failure_function', RUN_KEY)} ON CONFLICT DO NOTHING`);
 
 /** Returns the parts of a URL that listings filter by: its host, with the port if it has one, and its path. */
 export function urlColumns(url: string): { readonly url_host: string; readonly url_path: string } {
@@ -118,13 +118,13 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
   private runs: RowOf<typeof NEW_RUN>[] = [];
   private labels: RowOf<typeof LABEL>[] = [];
   private payloads: RowOf<typeof PAYLOAD>[] = [];
-  private copies: RowOf<typeof COPY>[] = [];
-  private readonly ends = new Map<string, RowOf<typeof END>>();
-  /** Ids of the runs in `ends`, by instance and id. */
+  private payloadCopies: RowOf<typeof PAYLOAD_COPY>[] = [];
+  private readonly ends = new Map<string, RowOf<typeof RUN_END>>();
+  /** Instance id and run id of each run in `ends`. */
   private readonly endedIds = new Set<string>();
   private failureFunctions: RowOf<typeof RUN_KEY>[] = [];
-  private forks: RowOf<typeof FORK>[] = [];
-  private readonly moves = new Map<string, RowOf<typeof MOVE>>();
+  private forks: RowOf<typeof FORKED_RUN>[] = [];
+  private readonly newVersions = new Map<string, RowOf<typeof VERSION_CHANGE>>();
 
   apply(write: WriteOf<'run'>, batch: BatchContext, guards: readonly StoreGuard[]): void {
     switch (write.kind) {
@@ -195,7 +195,7 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
     if (origin?.kind === 'fork') this.forks.push({ instance_id: instanceId, run_key: key, from_key: origin.runKey });
     if (run.failureFunction) this.noteFailureFunction({ instanceId, runKey: key });
     if ('runKey' in input) {
-      this.copies.push({ instance_id: instanceId, run_key: key, from_instance: input.instanceId, from_key: input.runKey });
+      this.payloadCopies.push({ instance_id: instanceId, run_key: key, from_instance: input.instanceId, from_key: input.runKey });
       return;
     }
     this.payloads.push({
@@ -213,7 +213,7 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
 
   /** Updates the version of an active run. */
   moveRun({ instanceId, runKey }: RunInInstance, version: number): void {
-    this.moves.set(runKey, { instance_id: instanceId, run_key: runKey, version });
+    this.newVersions.set(runKey, { instance_id: instanceId, run_key: runKey, version });
   }
 
   private endRun({ instanceId, runKey }: RunInInstance, outcome: RunOutcome, completedAt: number): void {
@@ -236,23 +236,23 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
   sendCreated(session: TransactionSession): void {
     const { runs, labels, failureFunctions } = this;
     if (runs.length > 0) session.send(INSERT_RUNS, [...columnArrays(NEW_RUN, runs), ...columnArrays(LABEL, labels)]);
-    if (this.forks.length > 0) session.send(MARK_FORKS, columnArrays(FORK, this.forks));
-    if (failureFunctions.length > 0) session.send(NOTE_FAILURE_FUNCTIONS, columnArrays(RUN_KEY, failureFunctions));
+    if (this.forks.length > 0) session.send(MARK_FORKS, columnArrays(FORKED_RUN, this.forks));
+    if (failureFunctions.length > 0) session.send(INSERT_FAILURE_FUNCTIONS, columnArrays(RUN_KEY, failureFunctions));
     [this.runs, this.labels, this.failureFunctions, this.forks] = [[], [], [], []];
   }
 
   sendPayloads(session: TransactionSession): void {
     if (this.payloads.length > 0) session.sendJoined(INSERT_PAYLOADS, columnArrays(PAYLOAD, this.payloads));
-    if (this.copies.length > 0) session.send(COPY_PAYLOADS, columnArrays(COPY, this.copies));
-    [this.payloads, this.copies] = [[], []];
+    if (this.payloadCopies.length > 0) session.send(COPY_PAYLOADS, columnArrays(PAYLOAD_COPY, this.payloadCopies));
+    [this.payloads, this.payloadCopies] = [[], []];
   }
 
   sendEnds(session: TransactionSession): void {
     // An ended run has no row with a version.
-    for (const runKey of this.ends.keys()) this.moves.delete(runKey);
-    if (this.moves.size > 0) session.send(MOVE_RUNS, columnArrays(MOVE, [...this.moves.values()]));
-    this.moves.clear();
-    if (this.ends.size > 0) session.send(END_RUNS, columnArrays(END, [...this.ends.values()]));
+    for (const runKey of this.ends.keys()) this.newVersions.delete(runKey);
+    if (this.newVersions.size > 0) session.send(UPDATE_VERSIONS, columnArrays(VERSION_CHANGE, [...this.newVersions.values()]));
+    this.newVersions.clear();
+    if (this.ends.size > 0) session.send(END_RUNS, columnArrays(RUN_END, [...this.ends.values()]));
     this.ends.clear();
     this.endedIds.clear();
   }

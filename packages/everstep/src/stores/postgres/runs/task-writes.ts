@@ -13,23 +13,23 @@ import { RUN_KEY, TASK, WAITER } from './tables.js';
 import { taskRowOf } from './task-rows.js';
 
 const SLOT = { ...RUN_KEY, slot: 'integer' } as const satisfies Columns;
-const WAKE = { instance_id: 'text', child_run_key: 'text', at: 'bigint' } as const satisfies Columns;
+const WAKE_UP = { instance_id: 'text', child_run_key: 'text', at: 'bigint' } as const satisfies Columns;
 
 const { instance_id: _instance, run_key: _run, slot: _slot, ...REPLACED_COLUMNS } = TASK;
-const usingRuns = (table: string) => `USING ${unnest(RUN_KEY)} AS u(${columnNames(RUN_KEY)})
+const usingRunsSql = (table: string) => `USING ${unnest(RUN_KEY)} AS u(${columnNames(RUN_KEY)})
   WHERE ${table}.instance_id = u.instance_id AND ${table}.run_key = u.run_key`;
-const usingSlots = (table: string) => `USING ${unnest(SLOT)} AS u(${columnNames(SLOT)})
+const usingSlotsSql = (table: string) => `USING ${unnest(SLOT)} AS u(${columnNames(SLOT)})
   WHERE ${table}.instance_id = u.instance_id AND ${table}.run_key = u.run_key AND ${table}.slot = u.slot`;
 
-const DELETE_ALL = tableWrite('task', `DELETE FROM task ${usingRuns('task')}`);
-const DELETE_ALL_WAITERS = statement(`DELETE FROM waiter ${usingRuns('waiter')}`);
-const DELETE = statement(`DELETE FROM task ${usingSlots('task')}`);
-const DELETE_WAITERS = statement(`DELETE FROM waiter ${usingSlots('waiter')}`);
-const PARK_ALL = statement(`
+const DELETE_TASKS_OF_RUNS = tableWrite('task', `DELETE FROM task ${usingRunsSql('task')}`);
+const DELETE_WAITERS_OF_RUNS = statement(`DELETE FROM waiter ${usingRunsSql('waiter')}`);
+const DELETE_TASKS = statement(`DELETE FROM task ${usingSlotsSql('task')}`);
+const DELETE_WAITERS = statement(`DELETE FROM waiter ${usingSlotsSql('waiter')}`);
+const PARK_TASKS = statement(`
   UPDATE task SET due_at = NULL FROM ${unnest(RUN_KEY)} AS u(${columnNames(RUN_KEY)})
   WHERE task.instance_id = u.instance_id AND task.run_key = u.run_key AND task.slot > ${CALLBACK_SLOT}
     AND task.due_at IS NOT NULL`);
-const PUT = tableWrite(
+const PUT_TASKS = tableWrite(
   'task',
   `
   ${insertInto('task', TASK)} ON CONFLICT (instance_id, run_key, slot)
@@ -39,12 +39,12 @@ const PUT = tableWrite(
 );
 const INSERT_WAITERS = statement(insertInto('waiter', WAITER));
 const WAKE_INVOKERS = statement(`
-  UPDATE task t SET due_at = u.at, claimed_by = $4, wanted_by = NULL FROM ${unnest(WAKE)} AS u(${columnNames(WAKE)})
+  UPDATE task t SET due_at = u.at, claimed_by = $4, wanted_by = NULL FROM ${unnest(WAKE_UP)} AS u(${columnNames(WAKE_UP)})
   WHERE t.instance_id = u.instance_id AND t.child_run_key = u.child_run_key AND EXISTS (
     SELECT 1 FROM active_run a WHERE a.instance_id = t.instance_id AND a.run_key = t.run_key)`);
 
-/** Changes of a batch to the tasks of one run. They are applied in the order of these fields. */
-interface RunTasks {
+/** Changes of a batch to the tasks of one run. All tasks are deleted or parked before the new tasks are written. */
+interface RunTaskChanges {
   readonly run: RunInInstance;
   /** Whether the run may have had waiters before the batch, or before the writes that are not sent yet. */
   mayHaveWaiters: boolean;
@@ -55,8 +55,8 @@ interface RunTasks {
   mustParkAll: boolean;
   /** Slots with due tasks that no node claims yet. */
   readonly overdueSlots: Set<number>;
-  /** New task of each slot; null empties the slot. */
-  readonly slots: Map<number, Task | null>;
+  /** New task of each changed slot; null empties the slot. */
+  readonly newTasks: Map<number, Task | null>;
 }
 
 /** Returns whether the task is a message in a queue. */
@@ -66,7 +66,7 @@ const park = (task: Task): Task => ({ ...task, dueAt: null });
 
 /** The node that writes a batch, if several nodes use the store. */
 export interface WritingNode {
-  /** Node id for its claims; null if it must not claim tasks, because it is stopping or lost its lease. */
+  /** Id of the node, for its claims; null if it must not claim tasks, because it is stopping or has lost its lease. */
   readonly claimant: string | null;
   /** Unix ms by the clock of the node. Tasks with this or an earlier due time are due immediately. */
   readonly now: number;
@@ -76,8 +76,8 @@ export interface WritingNode {
 
 export class TaskWrites implements Applier<WriteOf<'task'>> {
   private readonly writingNode: WritingNode | null;
-  private readonly runs = new Map<string, RunTasks>();
-  private readonly wakes = new Map<string, RowOf<typeof WAKE>>();
+  private readonly changesByRun = new Map<string, RunTaskChanges>();
+  private readonly wakeUps = new Map<string, RowOf<typeof WAKE_UP>>();
 
   /** `writingNode` is null if no other process uses the store. */
   constructor(writingNode: WritingNode | null) {
@@ -91,7 +91,7 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
         const { runKey, task } = write;
         const run = state.requireRun(runKey);
         // A pending wake-up is sent before this task is put, so that it does not make this task due.
-        if (task.kind === 'invoke' && this.wakes.has(task.childRunKey)) batch.flush();
+        if (task.kind === 'invoke' && this.wakeUps.has(task.childRunKey)) batch.flush();
         // The invoked run ended before this task existed, so its end has not made the task due.
         if (isWaitingForRun(task) && task.kind === 'invoke' && state.hasEnded(task.childRunKey))
           this.putOverdue(run, { ...task, dueAt: task.createdAt });
@@ -116,7 +116,7 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
       case 'wake-invoker': {
         const { childRunKey, at } = write;
         const instanceId = state.instanceOf(childRunKey);
-        if (instanceId !== null) this.wakes.set(childRunKey, { instance_id: instanceId, child_run_key: childRunKey, at });
+        if (instanceId !== null) this.wakeUps.set(childRunKey, { instance_id: instanceId, child_run_key: childRunKey, at });
         break;
       }
       default:
@@ -128,51 +128,52 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
     return this.writingNode !== null && dueAt !== null && dueAt <= this.writingNode.now;
   }
 
-  /** Returns the id of this node if the task is due immediately. Other tasks are claimed by the node that finds them due. */
+  /** Returns the id of this node if the task is due immediately. Other tasks are claimed by the first node that finds them due. */
   private claimantOf(task: Task): string | null {
     return this.isDueNow(task) ? (this.writingNode?.claimant ?? null) : null;
   }
 
   /**
-   * The due time of a new message is its position in its queue. It comes from the clock of the database, within the transaction.
-   * A message that is sent after the response to another one is therefore behind it, even if the clocks of the nodes differ.
+   * Sets the position of a new message in its queue. The position is the due time, which is read from the clock of the database
+   * within the transaction. A message that is published after the response to another one is therefore behind that one, even if
+   * the clocks of the nodes differ. Returns other tasks unchanged.
    */
-  private withQueuePosition(task: Task, { queue, isNew }: RunTasks): Task {
+  private withQueuePosition(task: Task, { queue, isNew }: RunTaskChanges): Task {
     return this.writingNode && isNew && isQueued(task, queue) && this.isDueNow(task)
       ? { ...task, dueAt: this.writingNode.databaseNow }
       : task;
   }
 
   private put(run: KnownRun, task: Task): void {
-    const tasks = this.tasksOf(run, run.mayHaveWaiters);
-    tasks.queue = run.queue;
-    tasks.isNew = run.isNew;
-    tasks.overdueSlots.delete(task.slot);
-    tasks.slots.set(task.slot, task);
+    const changes = this.changesOf(run, run.mayHaveWaiters);
+    changes.queue = run.queue;
+    changes.isNew = run.isNew;
+    changes.overdueSlots.delete(task.slot);
+    changes.newTasks.set(task.slot, task);
   }
 
   /** Puts a task that is due. No node claims it until a scan finds it. */
   private putOverdue(run: KnownRun, task: Task): void {
     this.put(run, task);
-    this.tasksOf(run, run.mayHaveWaiters).overdueSlots.add(task.slot);
+    this.changesOf(run, run.mayHaveWaiters).overdueSlots.add(task.slot);
   }
 
   /** Empties the slot of a run, which may have waiters. */
   delete(run: RunInInstance, slot: number, mayHaveWaiters: boolean): void {
-    this.tasksOf(run, mayHaveWaiters).slots.set(slot, null);
+    this.changesOf(run, mayHaveWaiters).newTasks.set(slot, null);
   }
 
   private parkAll(run: KnownRun): void {
-    const tasks = this.tasksOf(run, run.mayHaveWaiters);
-    tasks.mustParkAll = true;
-    for (const [slot, task] of tasks.slots) if (task && slot > CALLBACK_SLOT) tasks.slots.set(slot, park(task));
+    const changes = this.changesOf(run, run.mayHaveWaiters);
+    changes.mustParkAll = true;
+    for (const [slot, task] of changes.newTasks) if (task && slot > CALLBACK_SLOT) changes.newTasks.set(slot, park(task));
   }
 
   private deleteAll(run: KnownRun): void {
-    const tasks = this.tasksOf(run, run.mayHaveWaiters);
-    tasks.mustDeleteAll = true;
-    tasks.mustParkAll = false;
-    tasks.slots.clear();
+    const changes = this.changesOf(run, run.mayHaveWaiters);
+    changes.mustDeleteAll = true;
+    changes.mustParkAll = false;
+    changes.newTasks.clear();
   }
 
   send(session: TransactionSession): void {
@@ -183,45 +184,45 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
     const slotsWithChangedWaits: RowOf<typeof SLOT>[] = [];
     const taskRows: RowOf<typeof TASK>[] = [];
     const waiters: RowOf<typeof WAITER>[] = [];
-    for (const tasks of this.runs.values()) {
-      const { run, mayHaveWaiters, queue, mustDeleteAll, mustParkAll, overdueSlots, slots } = tasks;
+    for (const changes of this.changesByRun.values()) {
+      const { run, mayHaveWaiters, queue, mustDeleteAll, mustParkAll, overdueSlots, newTasks } = changes;
       const row = { instance_id: run.instanceId, run_key: run.runKey };
       if (mustDeleteAll) emptiedRuns.push(row);
       else if (mustParkAll) parkedRuns.push(row);
       const areWaitsEnded = mustDeleteAll || mustParkAll;
       if (mayHaveWaiters && areWaitsEnded) runsWithEndedWaits.push(row);
-      for (const [slot, task] of slots) {
+      for (const [slot, task] of newTasks) {
         if (!task && !mustDeleteAll) deletedSlots.push({ ...row, slot });
         if (mayHaveWaiters && !areWaitsEnded) slotsWithChangedWaits.push({ ...row, slot });
-        // The node that holds the gates of a queue takes all its due messages in order, whichever node wrote them.
+        // The node that holds the gates of a queue claims all due messages of the queue in order, whichever node wrote them.
         const claimedBy = task && !isQueued(task, queue) && !overdueSlots.has(slot) ? this.claimantOf(task) : null;
-        if (task) taskRows.push(taskRowOf(run, this.withQueuePosition(task, tasks), { queue, claimedBy }));
+        if (task) taskRows.push(taskRowOf(run, this.withQueuePosition(task, changes), { queue, claimedBy }));
         if (task?.kind === 'wait' && task.dueAt !== null) {
           for (const event_id of new Set(task.eventIds)) waiters.push({ ...row, slot, event_id, since: task.createdAt });
         }
       }
     }
-    this.runs.clear();
-    if (emptiedRuns.length > 0) session.sendJoined(DELETE_ALL, columnArrays(RUN_KEY, emptiedRuns));
-    if (parkedRuns.length > 0) session.send(PARK_ALL, columnArrays(RUN_KEY, parkedRuns));
-    if (deletedSlots.length > 0) session.send(DELETE, columnArrays(SLOT, deletedSlots));
-    if (taskRows.length > 0) session.sendJoined(PUT, columnArrays(TASK, taskRows));
-    if (runsWithEndedWaits.length > 0) session.send(DELETE_ALL_WAITERS, columnArrays(RUN_KEY, runsWithEndedWaits));
+    this.changesByRun.clear();
+    if (emptiedRuns.length > 0) session.sendJoined(DELETE_TASKS_OF_RUNS, columnArrays(RUN_KEY, emptiedRuns));
+    if (parkedRuns.length > 0) session.send(PARK_TASKS, columnArrays(RUN_KEY, parkedRuns));
+    if (deletedSlots.length > 0) session.send(DELETE_TASKS, columnArrays(SLOT, deletedSlots));
+    if (taskRows.length > 0) session.sendJoined(PUT_TASKS, columnArrays(TASK, taskRows));
+    if (runsWithEndedWaits.length > 0) session.send(DELETE_WAITERS_OF_RUNS, columnArrays(RUN_KEY, runsWithEndedWaits));
     if (slotsWithChangedWaits.length > 0) session.send(DELETE_WAITERS, columnArrays(SLOT, slotsWithChangedWaits));
     if (waiters.length > 0) session.send(INSERT_WAITERS, columnArrays(WAITER, waiters));
   }
 
   /** Sends the wake-ups. Must be called after the ends of runs are sent, because tasks of ended runs must not become due. */
   sendWakes(session: TransactionSession): void {
-    if (this.wakes.size > 0)
-      session.send(WAKE_INVOKERS, [...columnArrays(WAKE, [...this.wakes.values()]), this.writingNode?.claimant ?? null]);
-    this.wakes.clear();
+    if (this.wakeUps.size > 0)
+      session.send(WAKE_INVOKERS, [...columnArrays(WAKE_UP, [...this.wakeUps.values()]), this.writingNode?.claimant ?? null]);
+    this.wakeUps.clear();
   }
 
-  private tasksOf(run: RunInInstance, mayHaveWaiters: boolean): RunTasks {
-    let tasks = this.runs.get(run.runKey);
-    if (!tasks) {
-      tasks = {
+  private changesOf(run: RunInInstance, mayHaveWaiters: boolean): RunTaskChanges {
+    let changes = this.changesByRun.get(run.runKey);
+    if (!changes) {
+      changes = {
         run,
         mayHaveWaiters,
         queue: null,
@@ -229,11 +230,11 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
         mustDeleteAll: false,
         mustParkAll: false,
         overdueSlots: new Set(),
-        slots: new Map(),
+        newTasks: new Map(),
       };
-      this.runs.set(run.runKey, tasks);
+      this.changesByRun.set(run.runKey, changes);
     }
-    tasks.mayHaveWaiters ||= mayHaveWaiters;
-    return tasks;
+    changes.mayHaveWaiters ||= mayHaveWaiters;
+    return changes;
   }
 }

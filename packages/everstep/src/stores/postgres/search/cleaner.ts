@@ -1,5 +1,5 @@
 /**
- * Removes hidden documents in the background, releases their space, and has the database analyze tables that have grown.
+ * Removes documents of removed namespaces in the background, releases their space, and analyzes tables that have grown.
  */
 import type pg from 'pg';
 import { integer, textOrNull } from '../connection/columns.js';
@@ -16,13 +16,13 @@ const MAX_REMOVED_AT_ONCE = 2000;
 const MAX_COPIED = 50_000;
 /** The remaining documents are copied if at least this many documents are gone for each one that remains. */
 const MIN_GONE_PER_REMAINING = 3;
-/** After this process has written this many documents, it checks whether the database's statistics know the size of the table. */
+/** Number of documents that this process writes to a table before it checks whether the statistics of the table are up to date. */
 const CHECK_AFTER_DOCUMENTS = 20_000;
 
 const MAINTENANCE_TIMEOUT_MS = 6 * 60 * 60 * 1000;
 
 const SELECT_DELETED_NAMESPACES = statement('SELECT number FROM search_namespace WHERE index_id = $1 AND gone ORDER BY number');
-const SUMS = statement(`
+const SUM_DOCUMENTS = statement(`
   SELECT coalesce(sum(documents) FILTER (WHERE NOT gone), 0)::bigint AS left,
     coalesce(sum(documents) FILTER (WHERE gone), 0)::bigint AS gone
   FROM search_namespace WHERE index_id = $1`);
@@ -52,15 +52,15 @@ export class Cleaner {
    */
   clean(indexId: string): Promise<void> {
     const runningRemoval = this.removals.get(indexId);
-    // The running removal may have missed what was marked after it started.
-    const work = (runningRemoval ?? Promise.resolve()).then(() => this.runAndReport(() => this.removeGone(indexId)));
-    this.removals.set(indexId, work);
-    return work.finally(() => {
-      if (this.removals.get(indexId) === work) this.removals.delete(indexId);
+    // The running removal may have missed namespaces that were marked after it started.
+    const removal = (runningRemoval ?? Promise.resolve()).then(() => this.runAndReport(() => this.removeGone(indexId)));
+    this.removals.set(indexId, removal);
+    return removal.finally(() => {
+      if (this.removals.get(indexId) === removal) this.removals.delete(indexId);
     });
   }
 
-  /** Drops the index immediately and releases its space. Documents that are being written are rejected from then on. */
+  /** Drops the index immediately and releases its space. Writes of documents are rejected from then on. */
   async drop(indexId: string): Promise<void> {
     await this.database.transaction(async (session) => {
       const [row] = await session.query(DROP, [indexId]);
@@ -69,17 +69,17 @@ export class Cleaner {
     });
   }
 
-  /** Counts written documents, and analyzes a table that has grown: the database does this automatically, but later. */
+  /** Counts written documents, and analyzes a table that has grown. The database also does this automatically, but later. */
   noteWritten({ table, documents }: StoredNamespace, count: number): void {
     const writtenCount = (this.writtenCounts.get(table) ?? 0) + count;
     this.writtenCounts.set(table, writtenCount < CHECK_AFTER_DOCUMENTS ? writtenCount : 0);
     if (writtenCount < CHECK_AFTER_DOCUMENTS || this.isClosed) return;
-    const work = this.runAndReport(async () => {
+    const check = this.runAndReport(async () => {
       const rows = await estimateRowCount(this.database, table);
       if (rows !== null && rows < documents / 2) await this.maintain(`ANALYZE ${table}`);
     });
-    this.checks.add(work);
-    void work.finally(() => this.checks.delete(work));
+    this.checks.add(check);
+    void check.finally(() => this.checks.delete(check));
   }
 
   async close(): Promise<void> {
@@ -104,7 +104,7 @@ export class Cleaner {
         after = await this.removeNextDocuments(table, namespace, after);
     if (this.isClosed) return;
     await this.database.execute(DELETE_NAMESPACES, [namespaces]);
-    // If this fails, autovacuum does it later.
+    // If this fails, autovacuum releases the space later.
     await this.maintain(`VACUUM ${table}`);
   }
 
@@ -114,7 +114,7 @@ export class Cleaner {
       const collection = await lockCollection(session, indexId);
       if (collection === null) return true;
       const namespaces = (await session.query(SELECT_DELETED_NAMESPACES, [indexId])).map((row) => integer(row, 'number'));
-      const [sums] = await session.query(SUMS, [indexId]);
+      const [sums] = await session.query(SUM_DOCUMENTS, [indexId]);
       if (!sums || namespaces.length === 0) return true;
       const [remainingCount, goneCount] = [integer(sums, 'left'), integer(sums, 'gone')];
       if (remainingCount > MAX_COPIED || goneCount < remainingCount * MIN_GONE_PER_REMAINING) return false;
@@ -131,7 +131,7 @@ export class Cleaner {
     });
   }
 
-  /** Removes the next documents after an id. Returns the id after which there may be more, or null. */
+  /** Removes the next documents after the id `after`. Returns the id after which there may be more; null if there are none. */
   private async removeNextDocuments(table: string, namespace: number, after: string): Promise<string | null> {
     const [row] = await this.database.query(
       unprepared(`
@@ -144,7 +144,7 @@ export class Cleaner {
     return row ? textOrNull(row, 'last') : null;
   }
 
-  /** Executes a statement that cannot run in a transaction and may take long. */
+  /** Executes a statement that cannot run in a transaction and may take a long time. */
   private maintain(sql: string): Promise<void> {
     return this.database.withConnection(async (client) => {
       await client.query('SET statement_timeout = 0');

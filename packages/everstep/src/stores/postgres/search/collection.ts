@@ -4,13 +4,15 @@ import { type Session, statement, type TransactionSession, unprepared } from '..
 import { sqlStateOf } from '../connection/errors.js';
 
 const UNDEFINED_TABLE = '42P01';
-const MAX_TRIES = 5;
+const MAX_ATTEMPTS = 5;
 
-const FIND = statement(`
+const FIND_NAMESPACE = statement(`
   SELECT c.number AS collection, n.number, n.documents FROM search_namespace n JOIN search_collection c USING (index_id)
   WHERE n.index_id = $1 AND n.name = $2 AND NOT n.gone AND NOT c.dropped`);
 const FIND_TABLE = statement('SELECT number FROM search_collection WHERE index_id = $1 AND NOT dropped');
-const NAMESPACES = statement('SELECT name, documents FROM search_namespace WHERE index_id = $1 AND NOT gone ORDER BY name');
+const SELECT_NAMESPACES = statement(
+  'SELECT name, documents FROM search_namespace WHERE index_id = $1 AND NOT gone ORDER BY name',
+);
 const LOCK_NAMESPACE = statement(`
   SELECT number, documents FROM search_namespace WHERE index_id = $1 AND name = $2 AND NOT gone FOR UPDATE`);
 /** Share-locks the collection unless the namespace must still be created: two creators would wait for each other's lock. */
@@ -24,7 +26,7 @@ const INSERT_COLLECTION = statement(
 );
 const COUNT_NAMESPACES = statement('SELECT count(*) AS namespaces FROM search_namespace WHERE index_id = $1 AND NOT gone');
 const INSERT_NAMESPACE = statement('INSERT INTO search_namespace (index_id, name) VALUES ($1, $2) RETURNING number');
-const BYTES = statement('SELECT coalesce(pg_total_relation_size(to_regclass($1)), 0)::bigint AS bytes');
+const SELECT_BYTES = statement('SELECT coalesce(pg_total_relation_size(to_regclass($1)), 0)::bigint AS bytes');
 
 export interface StoredNamespace {
   /** Name of the table of the index. */
@@ -55,7 +57,7 @@ export const createTableSql = (table: string): readonly string[] => [
 
 /** Returns where the namespace is stored; null if it never had documents. */
 export async function findNamespace(session: Session, indexId: string, namespace: string): Promise<StoredNamespace | null> {
-  const [row] = await session.query(FIND, [indexId, namespace]);
+  const [row] = await session.query(FIND_NAMESPACE, [indexId, namespace]);
   if (!row) return null;
   const table = tableOf(integer(row, 'collection'));
   return { table, namespace: integer(row, 'number'), documents: integer(row, 'documents') };
@@ -63,11 +65,11 @@ export async function findNamespace(session: Session, indexId: string, namespace
 
 /** Repeats `work` if a table that it looked up has since been replaced or dropped. */
 export async function retryOnTableChange<Result>(work: () => Promise<Result>): Promise<Result> {
-  for (let tries = 1; ; tries++) {
+  for (let attempt = 1; ; attempt++) {
     try {
       return await work();
     } catch (error) {
-      if (sqlStateOf(error) !== UNDEFINED_TABLE || tries === MAX_TRIES) throw error;
+      if (sqlStateOf(error) !== UNDEFINED_TABLE || attempt === MAX_ATTEMPTS) throw error;
     }
   }
 }
@@ -98,7 +100,7 @@ export async function lockNamespace(
   return { table, namespace: integer(row, 'number'), documents: integer(row, 'documents') };
 }
 
-/** Locks the whole index: no other transaction writes to it until this one ends. Returns the number of its table, or null. */
+/** Locks the whole index against writes of other transactions. Returns the number of its table; null if there is no such index. */
 export async function lockCollection(session: TransactionSession, indexId: string): Promise<number | null> {
   const [row] = await session.query(LOCK_COLLECTION, [indexId]);
   return row && !flag(row, 'dropped') ? integer(row, 'number') : null;
@@ -111,22 +113,22 @@ export async function createNamespace(
   namespace: string,
   maxNamespaces: number,
 ): Promise<StoredNamespace | 'too-many-namespaces' | 'gone'> {
-  const existing = await lockNamespace(session, indexId, namespace);
-  if (existing) return existing;
+  const existingNamespace = await lockNamespace(session, indexId, namespace);
+  if (existingNamespace) return existingNamespace;
   const [createdCollection] = await session.query(INSERT_COLLECTION, [indexId]);
   if (createdCollection)
     for (const sql of createTableSql(tableOf(integer(createdCollection, 'number')))) session.send(unprepared(sql));
   const collection = await lockCollection(session, indexId);
   if (collection === null) return 'gone';
-  // Another transaction may have created the namespace just now.
+  // Another transaction may have created the namespace in the meantime.
   const [row] = await session.query(LOCK_NAMESPACE, [indexId, namespace]);
-  const fields = { table: tableOf(collection), documents: row ? integer(row, 'documents') : 0 };
-  if (row) return { ...fields, namespace: integer(row, 'number') };
-  const [count] = await session.query(COUNT_NAMESPACES, [indexId]);
-  if (count && integer(count, 'namespaces') >= maxNamespaces) return 'too-many-namespaces';
+  const commonFields = { table: tableOf(collection), documents: row ? integer(row, 'documents') : 0 };
+  if (row) return { ...commonFields, namespace: integer(row, 'number') };
+  const [countRow] = await session.query(COUNT_NAMESPACES, [indexId]);
+  if (countRow && integer(countRow, 'namespaces') >= maxNamespaces) return 'too-many-namespaces';
   const [createdRow] = await session.query(INSERT_NAMESPACE, [indexId, namespace]);
   if (!createdRow) throw new Error('the namespace was not created');
-  return { ...fields, namespace: integer(createdRow, 'number') };
+  return { ...commonFields, namespace: integer(createdRow, 'number') };
 }
 
 /** Returns the table of the index; null if it never had documents. */
@@ -137,12 +139,12 @@ export async function findTable(session: Session, indexId: string): Promise<stri
 
 /** Returns the bytes on disk of the table, including its indexes; 0 if there is no table. */
 export async function readDiskBytes(session: Session, table: string): Promise<number> {
-  const [row] = await session.query(BYTES, [table]);
+  const [row] = await session.query(SELECT_BYTES, [table]);
   return row ? integer(row, 'bytes') : 0;
 }
 
 /** Returns the names of the namespaces with their numbers of documents. */
 export async function listNamespaces(session: Session, indexId: string) {
-  const rows = await session.query(NAMESPACES, [indexId]);
+  const rows = await session.query(SELECT_NAMESPACES, [indexId]);
   return rows.map((row) => ({ name: text(row, 'name'), documents: integer(row, 'documents') }));
 }

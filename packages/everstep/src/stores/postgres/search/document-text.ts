@@ -1,6 +1,6 @@
 /**
- * Converts a document to what its index contains: the words of its content, and a tag for each short value. With tags, a filter on
- * values narrows a search before any document is read.
+ * Converts a document to the form that its index stores: the words of its content, and a tag for each short value. With tags, a
+ * filter on values narrows a search before any document is read.
  */
 import { createHash } from 'node:crypto';
 import type { FieldPath, Filter, FilterValue, SearchDocument } from '../../../ports/stores/search-store.js';
@@ -22,17 +22,17 @@ interface CollectedText {
   readonly tags: Set<string>;
 }
 
-function collectText(value: unknown, root: FieldPath['of'], steps: Steps, collected: CollectedText): void {
+function collectText(value: unknown, root: FieldPath['of'], steps: Steps, collectedText: CollectedText): void {
   if (root === 'content' && (typeof value === 'string' || typeof value === 'number'))
-    for (const term of termsOf(String(value))) collected.words.set(term, (collected.words.get(term) ?? 0) + 1);
-  if (isTagged(value) && steps.every((step) => typeof step === 'string')) collected.tags.add(tagOf('is', root, steps, value));
+    for (const term of termsOf(String(value))) collectedText.words.set(term, (collectedText.words.get(term) ?? 0) + 1);
+  if (isTagged(value) && steps.every((step) => typeof step === 'string')) collectedText.tags.add(tagOf('is', root, steps, value));
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
-      if (isTagged(item)) collected.tags.add(tagOf('has', root, steps, item));
-      collectText(item, root, [...steps, index], collected);
+      if (isTagged(item)) collectedText.tags.add(tagOf('has', root, steps, item));
+      collectText(item, root, [...steps, index], collectedText);
     }
   } else if (typeof value === 'object' && value !== null) {
-    for (const [name, item] of Object.entries(value)) collectText(item, root, [...steps, name], collected);
+    for (const [name, item] of Object.entries(value)) collectText(item, root, [...steps, name], collectedText);
   }
 }
 
@@ -41,7 +41,7 @@ export const lexeme = (namespace: number, word: string): string => `'${namespace
 
 /** Matches JSON that the database cannot read: characters that it does not accept in text, and numbers that are too large. */
 const UNREADABLE = /\\u0000|\\ud[89a-f]|\de[+-]?\d{4}/i;
-/** Characters that the database does not accept in text: halves of surrogate pairs, and the character 0. */
+/** Characters that the database does not accept in text: halves of surrogate pairs, and NUL. */
 const NON_TEXT = /\p{Surrogate}|\0/gu;
 
 function toReadable(value: unknown): unknown {
@@ -68,10 +68,10 @@ export interface DocumentText {
 }
 
 export function documentText(namespace: number, { content, metadata }: SearchDocument): DocumentText {
-  const collected: CollectedText = { words: new Map(), tags: new Set() };
-  collectText(JSON.parse(content), 'content', [], collected);
-  if (metadata !== null) collectText(JSON.parse(metadata), 'metadata', [], collected);
-  const { words, tags } = collected;
+  const collectedText: CollectedText = { words: new Map(), tags: new Set() };
+  collectText(JSON.parse(content), 'content', [], collectedText);
+  if (metadata !== null) collectText(JSON.parse(metadata), 'metadata', [], collectedText);
+  const { words, tags } = collectedText;
   const repeatedWords = [...words].filter(([, times]) => times > 1);
   const [readableContent, readableMetadata] = [readableJson(content), readableJson(metadata)];
   const isReadable = readableContent === content && readableMetadata === metadata;
@@ -86,16 +86,16 @@ export function documentText(namespace: number, { content, metadata }: SearchDoc
 
 /** Returns the condition that the tags of every matching document meet; null if the filter implies none. */
 export function tagsOfFilter(filter: Filter): RequiredTags | null {
-  const required = requiredTags(filter, tagOf);
-  return required && { kind: 'or', parts: [required, UNTAGGED] };
+  const condition = requiredTags(filter, tagOf);
+  return condition && { kind: 'or', parts: [condition, UNTAGGED] };
 }
 
 /** Returns the condition as the text of a tsquery. */
-export const tagQuery = (namespace: number, required: RequiredTags): string =>
-  typeof required === 'string'
-    ? lexeme(namespace, required)
-    : `(${required.parts.map((part) => tagQuery(namespace, part)).join(required.kind === 'and' ? ' & ' : ' | ')})`;
+export const tagQuery = (namespace: number, condition: RequiredTags): string =>
+  typeof condition === 'string'
+    ? lexeme(namespace, condition)
+    : `(${condition.parts.map((part) => tagQuery(namespace, part)).join(condition.kind === 'and' ? ' & ' : ' | ')})`;
 
 /** Returns all tags in the condition. */
-export const tagsOf = (required: RequiredTags): readonly string[] =>
-  typeof required === 'string' ? [required] : required.parts.flatMap(tagsOf);
+export const tagsOf = (condition: RequiredTags): readonly string[] =>
+  typeof condition === 'string' ? [condition] : condition.parts.flatMap(tagsOf);

@@ -13,7 +13,7 @@ export class Values {
   }
 }
 
-/** Converts a pattern with `*`, `?` and `[a-z]` to a regular expression for the whole text. An unclosed bracket matches nothing. */
+/** Converts a pattern with `*`, `?` and `[a-z]` to a regular expression for whole texts. An unclosed bracket matches no text. */
 export function regexOf(pattern: string): string {
   let regex = '';
   for (let index = 0; index < pattern.length; index++) {

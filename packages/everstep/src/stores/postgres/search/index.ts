@@ -1,4 +1,4 @@
-/** The documents of search indexes in PostgreSQL. Each index has its own table. */
+/** The documents of search indexes in PostgreSQL. Each index has a separate table. */
 import { LIMITS } from '../../../config/limits.js';
 import type { Log } from '../../../ports/log.js';
 import type {
@@ -35,8 +35,8 @@ const MAX_REMOVED_AT_ONCE = 1000;
 /** Maximum number of documents that a filter examines in one statement. */
 const MAX_FILTERED_AT_ONCE = 2000;
 
-const COUNT = statement('UPDATE search_namespace SET documents = documents + $2, bytes = bytes + $3 WHERE number = $1');
-const STORED_BYTES = statement(`
+const ADD_COUNTS = statement('UPDATE search_namespace SET documents = documents + $2, bytes = bytes + $3 WHERE number = $1');
+const SELECT_STORED_BYTES = statement(`
   SELECT coalesce(sum(bytes), 0)::bigint AS bytes FROM search_namespace WHERE index_id = ANY ($1::text[]) AND NOT gone`);
 /** SQL for the stored bytes of a document. */
 const DOCUMENT_BYTES = `(${RECORD_BYTES} + octet_length(content) + coalesce(octet_length(metadata), 0))`;
@@ -44,7 +44,7 @@ const MARK_GONE = statement(`
   UPDATE search_namespace SET gone = true WHERE index_id = $1 AND ($2::text IS NULL OR name = $2) AND NOT gone RETURNING name`);
 const INSERT_NAMESPACES = statement('INSERT INTO search_namespace (index_id, name) SELECT $1, unnest($2::text[])');
 
-/** Searches and background removal have their own connections, so they block nothing else. */
+/** Searches and the background removal use separate connections, so that they do not block other work. */
 const DEFAULT_CONNECTIONS = 4;
 
 export interface SearchDocumentsOptions {
@@ -53,7 +53,7 @@ export interface SearchDocumentsOptions {
   readonly log: Log;
   /** Maximum number of connections (default 4). */
   readonly maxConnections?: number;
-  /** Called when the background removal fails. It is retried at the next start. */
+  /** Called when the background removal fails. The removal is retried at the next start. */
   readonly onFailure?: (error: Error) => void;
 }
 
@@ -97,13 +97,13 @@ export async function writeDocuments(
     ],
   );
   const bytes = uniqueDocuments.reduce((sum, { content, metadata }) => sum + RECORD_BYTES + contentBytes(content, metadata), 0);
-  session.send(COUNT, [namespace, rows.filter(({ inserted }) => inserted === true).length, bytes - (await replacedBytes)]);
+  session.send(ADD_COUNTS, [namespace, rows.filter(({ inserted }) => inserted === true).length, bytes - (await replacedBytes)]);
 }
 
 class PostgresSearchDocuments implements SearchDocuments {
   private readonly database: Database;
   private readonly cleaner: Cleaner;
-  private closing: Promise<void> | null = null;
+  private pendingClose: Promise<void> | null = null;
 
   constructor(database: Database, onFailure: (error: Error) => void) {
     this.database = database;
@@ -156,7 +156,7 @@ class PostgresSearchDocuments implements SearchDocuments {
             '$6',
           ),
         ),
-        // No id is empty, so every id comes after the empty text.
+        // No id is empty, so every id sorts after the empty text.
         [namespace, prefix, after ?? '', endOfPrefix(prefix), limit, maxBytes],
       ),
     );
@@ -202,7 +202,7 @@ class PostgresSearchDocuments implements SearchDocuments {
   }
 
   async storedBytes({ indexIds }: { readonly indexIds: readonly string[] }): Promise<number> {
-    const [row] = await this.database.query(STORED_BYTES, [indexIds]);
+    const [row] = await this.database.query(SELECT_STORED_BYTES, [indexIds]);
     return row ? integer(row, 'bytes') : 0;
   }
 
@@ -221,8 +221,8 @@ class PostgresSearchDocuments implements SearchDocuments {
   }
 
   close(): Promise<void> {
-    this.closing ??= this.cleaner.close().then(() => this.database.close());
-    return this.closing;
+    this.pendingClose ??= this.cleaner.close().then(() => this.database.close());
+    return this.pendingClose;
   }
 
   /** Removes documents. `condition` tests their ids, with values from $2 on; `TABLE` in it is replaced by the name of the table. */
@@ -237,7 +237,7 @@ class PostgresSearchDocuments implements SearchDocuments {
       const [row] = await session.query(unprepared(sql), [storedNamespace.namespace, ...values]);
       if (!row) return 0;
       const removedCount = integer(row, 'documents');
-      session.send(COUNT, [storedNamespace.namespace, -removedCount, -integer(row, 'bytes')]);
+      session.send(ADD_COUNTS, [storedNamespace.namespace, -removedCount, -integer(row, 'bytes')]);
       return removedCount;
     });
   }
@@ -265,8 +265,8 @@ class PostgresSearchDocuments implements SearchDocuments {
   private async findMatching(query: Namespace, filter: Filter, after: string) {
     const matches = await withNamespace(this.database, query, async ({ table, namespace }) => {
       const idsSql = `SELECT id FROM ${table} WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT ${MAX_FILTERED_AT_ONCE}`;
-      const [end] = await this.database.query(unprepared(`SELECT max(id) AS id FROM (${idsSql}) d`), [namespace, after]);
-      const next = end ? textOrNull(end, 'id') : null;
+      const [lastRow] = await this.database.query(unprepared(`SELECT max(id) AS id FROM (${idsSql}) d`), [namespace, after]);
+      const next = lastRow ? textOrNull(lastRow, 'id') : null;
       if (next === null) return null;
       const values = new Values();
       const range = [values.add(namespace, 'bigint'), values.add(after, 'text'), values.add(next, 'text')] as const;

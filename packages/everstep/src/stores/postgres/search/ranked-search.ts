@@ -20,12 +20,12 @@ const MAX_SCORED = 10_000;
 const MAX_FILTERED = 50_000;
 const MAX_QUERY_WORDS = 32;
 
-/** The usual parameters of BM25: how soon repetitions of a word stop counting, and how much a long text counts less. */
+/** The usual parameters of BM25: how soon repetitions of a word stop adding to the score, and how much a long text lowers it. */
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
 
-/** Selects lexemes that are in many rows, with their share of the rows, and the number of rows. */
-const STATISTICS = statement(`
+/** Selects those of the given lexemes that are in many rows, with the approximate number of these rows. */
+const SELECT_FREQUENCIES = statement(`
   SELECT e.lexeme, e.share * greatest(c.reltuples, 0) AS documents
   FROM pg_stats s
   JOIN pg_class c ON c.oid = to_regclass(quote_ident(s.tablename))
@@ -33,7 +33,7 @@ const STATISTICS = statement(`
   WHERE s.schemaname = current_schema() AND s.tablename = $1
     AND ((s.attname = 'terms' AND e.lexeme = ANY ($2::text[])) OR (s.attname = 'tags' AND e.lexeme = ANY ($3::text[])))`);
 
-const ROWS = statement('SELECT reltuples::bigint AS rows FROM pg_class WHERE oid = to_regclass($1)');
+const ESTIMATE_ROWS = statement('SELECT reltuples::bigint AS rows FROM pg_class WHERE oid = to_regclass($1)');
 
 const doubleLiteral = (value: number): string => `${value}::double precision`;
 const HALF = doubleLiteral(0.5);
@@ -52,16 +52,16 @@ export const documentOf = (row: Row): SearchDocument => ({
 });
 
 /**
- * Returns SQL that selects the documents in the order of `n`. Documents beyond the byte limit have no content. The database knows
+ * Returns SQL that selects the documents in the order of `n`. Documents beyond the byte limit have no content. The database returns
  * the lengths of texts without reading them. `extraColumns` are also selected.
  */
-export const limitBytes = (documents: string, maxBytes: string, extraColumns = ''): string => `
+export const limitBytes = (documentsSql: string, maxBytes: string, extraColumns = ''): string => `
   SELECT b.id${extraColumns}, CASE WHEN b.total <= ${maxBytes}::bigint THEN b.content ELSE '{}' END AS content,
     CASE WHEN b.total <= ${maxBytes}::bigint THEN b.metadata END AS metadata,
     CASE WHEN b.total > ${maxBytes}::bigint THEN b.bytes END AS left_out
   FROM (
     SELECT a.*, sum(a.bytes) OVER (ORDER BY a.n) AS total
-    FROM (SELECT d.*, octet_length(d.content) + coalesce(octet_length(d.metadata), 0) AS bytes FROM (${documents}) d) a
+    FROM (SELECT d.*, octet_length(d.content) + coalesce(octet_length(d.metadata), 0) AS bytes FROM (${documentsSql}) d) a
   ) b ORDER BY b.n`;
 
 function foundDocumentOf(row: Row): FoundDocument {
@@ -89,20 +89,20 @@ interface RankedQuery {
   readonly maxBytes: number;
 }
 
-/** Returns a statement for the best of the first documents that match, with any or all of the words. */
+/** Returns a statement that scores the first documents that contain any or all of the words, and selects the best ones. */
 function scoreStatement(
   { storedNamespace, words, filter, requiredTags, limit, maxBytes }: RankedQuery,
-  matchWords: readonly Word[],
+  matchedWords: readonly Word[],
   operator: '|' | '&',
 ) {
   const values = new Values();
   const { table, namespace, documents } = storedNamespace;
-  const query = (terms: readonly Word[]): string => terms.map(({ term }) => lexeme(namespace, term)).join(` ${operator} `);
-  const conditions = [`d.terms @@ ${values.add(query(matchWords), 'tsquery')}`];
+  const wordQuery = matchedWords.map(({ term }) => lexeme(namespace, term)).join(` ${operator} `);
+  const conditions = [`d.terms @@ ${values.add(wordQuery, 'tsquery')}`];
   if (requiredTags) conditions.push(`d.tags @@ ${values.add(tagQuery(namespace, requiredTags), 'tsquery')}`);
   const counts = words.map(({ term }, index) => {
-    const has = `m.terms @@ ${values.add(lexeme(namespace, term), 'tsquery')}`;
-    return `CASE WHEN ${has} THEN coalesce((m.repeats ->> ${values.add(term, 'text')})::integer, 1) ELSE 0 END AS n${index}`;
+    const hasWord = `m.terms @@ ${values.add(lexeme(namespace, term), 'tsquery')}`;
+    return `CASE WHEN ${hasWord} THEN coalesce((m.repeats ->> ${values.add(term, 'text')})::integer, 1) ELSE 0 END AS n${index}`;
   });
   const documentCount = values.add(documents, 'double precision');
   const weights = words.map((word, index) => {
@@ -115,14 +115,14 @@ function scoreStatement(
     `s.w${index} * c.n${index} * ${doubleLiteral(SATURATION + 1)} / (c.n${index} + c.norm)`;
   const columns = 'id, length, repeats, terms';
   const examinedColumns = filter ? `${columns}, content, metadata, fields` : columns;
-  const candidates = `SELECT ${examinedColumns} FROM ${table} d WHERE ${conditions.join(' AND ')} LIMIT ${filter ? MAX_FILTERED : MAX_SCORED}`;
-  const filtered = filter
-    ? `SELECT ${columns} FROM (${candidates}) d WHERE ${filterCondition(filter, values)} LIMIT ${MAX_SCORED}`
-    : candidates;
+  const candidatesSql = `SELECT ${examinedColumns} FROM ${table} d WHERE ${conditions.join(' AND ')} LIMIT ${filter ? MAX_FILTERED : MAX_SCORED}`;
+  const filteredSql = filter
+    ? `SELECT ${columns} FROM (${candidatesSql}) d WHERE ${filterCondition(filter, values)} LIMIT ${MAX_SCORED}`
+    : candidatesSql;
   return {
     values: values.list,
     statement: unprepared(`
-      WITH c AS MATERIALIZED (SELECT m.id, m.length, ${counts.join(', ')} FROM (${filtered}) m),
+      WITH c AS MATERIALIZED (SELECT m.id, m.length, ${counts.join(', ')} FROM (${filteredSql}) m),
         s AS MATERIALIZED (SELECT
           ${doubleLiteral(SATURATION * LENGTH_WEIGHT)} / greatest(avg(length)::double precision, 1) AS steepness,
           ${weights.join(', ')} FROM c),
@@ -139,20 +139,20 @@ function scoreStatement(
   };
 }
 
-/** Returns a condition on a row `d` of documents. Its JSON is read once, for any number of fields. */
+/** Returns a condition on a row `d` of documents. The JSON of the row is read once, for any number of fields. */
 export function filterCondition(filter: Filter, values: Values): string {
   return `EXISTS (SELECT 1 FROM (SELECT coalesce(d.fields -> 'content', d.content::jsonb) AS content,
       coalesce(d.fields -> 'metadata', d.metadata::jsonb) AS metadata OFFSET 0) j WHERE ${filterSql(filter, 'j', values)})`;
 }
 
 /** Estimates how many documents have the required tags. Tags that are not in the statistics count as 0. */
-function estimateDocuments(required: RequiredTags, documentsOf: (tag: string) => number): number {
-  if (typeof required === 'string') return documentsOf(required);
-  const bounds = required.parts.map((part) => estimateDocuments(part, documentsOf));
-  return required.kind === 'and' ? Math.min(...bounds) : bounds.reduce((sum, bound) => sum + bound, 0);
+function estimateDocuments(condition: RequiredTags, documentCountOf: (tag: string) => number): number {
+  if (typeof condition === 'string') return documentCountOf(condition);
+  const bounds = condition.parts.map((part) => estimateDocuments(part, documentCountOf));
+  return condition.kind === 'and' ? Math.min(...bounds) : bounds.reduce((sum, bound) => sum + bound, 0);
 }
 
-/** Returns a function for the approximate number of documents with a word or tag; 0 if it is not in the statistics. */
+/** Returns a function that returns the approximate number of documents with a word or tag; 0 if it is not in the statistics. */
 async function readFrequencies(
   session: Session,
   { table, namespace }: StoredNamespace,
@@ -160,7 +160,7 @@ async function readFrequencies(
   tags: readonly string[],
 ) {
   const lexemeText = (word: string): string => lexeme(namespace, word).slice(1, -1);
-  const rows = await session.query(STATISTICS, [table, terms.map(lexemeText), tags.map(lexemeText)]);
+  const rows = await session.query(SELECT_FREQUENCIES, [table, terms.map(lexemeText), tags.map(lexemeText)]);
   const documentCounts = new Map(rows.map((row) => [text(row, 'lexeme'), Number(row.documents)]));
   return (word: string): number => documentCounts.get(lexemeText(word)) ?? 0;
 }
@@ -175,30 +175,30 @@ export async function rankedSearch(
   if (terms.length === 0) return [];
   const requiredTags = filter && tagsOfFilter(filter);
   const isSmall = storedNamespace.documents <= MAX_SCORED;
-  const documentsOf = isSmall
+  const documentCountOf = isSmall
     ? () => 0
     : await readFrequencies(session, storedNamespace, terms, requiredTags ? tagsOf(requiredTags) : []);
-  const words = terms.map((term): Word => ({ term, documents: documentsOf(term) })).sort((a, b) => a.documents - b.documents);
-  const runQuery = async (matchWords: readonly Word[], operator: '|' | '&') => {
-    const { statement: scoring, values } = scoreStatement(
+  const words = terms.map((term): Word => ({ term, documents: documentCountOf(term) })).sort((a, b) => a.documents - b.documents);
+  const runQuery = async (matchedWords: readonly Word[], operator: '|' | '&') => {
+    const { statement: scoringStatement, values } = scoreStatement(
       { storedNamespace, words, filter, requiredTags, limit, maxBytes },
-      matchWords,
+      matchedWords,
       operator,
     );
-    return (await session.query(scoring, values)).map(foundDocumentOf);
+    return (await session.query(scoringStatement, values)).map(foundDocumentOf);
   };
-  const isNarrow = isSmall || (requiredTags !== null && estimateDocuments(requiredTags, documentsOf) <= MAX_SCORED);
+  const isNarrow = isSmall || (requiredTags !== null && estimateDocuments(requiredTags, documentCountOf) <= MAX_SCORED);
   const rareWords = isNarrow ? words : rarestWords(words);
   if (rareWords.length > 0) return runQuery(rareWords, '|');
   const matches = await runQuery(words, '&');
   if (matches.length >= limit || words.length === 1) return matches;
   const foundIds = new Set(matches.map(({ id }) => id));
-  const additional = await runQuery(words.slice(0, 1), '|');
-  return [...matches, ...additional.filter(({ id }) => !foundIds.has(id))].slice(0, limit);
+  const additionalMatches = await runQuery(words.slice(0, 1), '|');
+  return [...matches, ...additionalMatches.filter(({ id }) => !foundIds.has(id))].slice(0, limit);
 }
 
 /** Returns the database's estimate of the number of rows; negative if the table was never analyzed, null if there is no table. */
 export async function estimateRowCount(session: Session, table: string): Promise<number | null> {
-  const [row] = await session.query(ROWS, [table]);
+  const [row] = await session.query(ESTIMATE_ROWS, [table]);
   return row ? integer(row, 'rows') : null;
 }

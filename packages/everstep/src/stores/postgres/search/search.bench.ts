@@ -1,9 +1,9 @@
 /**
- * Measures searches among very many documents. It fills an index and queries it:
+ * Measures searches in a large index. Fills an index and queries it:
  *
  *   node search.bench.js [documents = 1000000] [URL of a PostgreSQL database]
  *
- * It prints the times of each kind of query and of deletions, in ms. Without a URL, it starts its own server.
+ * Prints the times of each kind of query and of deletions, in ms. Starts a PostgreSQL server if no URL is given.
  */
 import { performance } from 'node:perf_hooks';
 import { fill, measureSearches, target } from '../../shared/search/search-load.fixture.js';
@@ -12,7 +12,7 @@ import { migrate } from '../connection/migrate.js';
 import { startTestServer } from '../testing/server.js';
 import { openPostgresSearchDocuments } from './index.js';
 
-const count = Number(process.argv[2] ?? 1_000_000);
+const documentCount = Number(process.argv[2] ?? 1_000_000);
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 const server = process.argv[3] === undefined ? await startTestServer() : null;
 if (server?.kind === 'missing') throw new Error(server.why);
@@ -22,7 +22,7 @@ await migrate(database, url);
 await database.close();
 const documents = openPostgresSearchDocuments({ url, log, onFailure: (error) => console.error(error.message) });
 
-await fill(documents, count);
+await fill(documents, documentCount);
 await measureSearches(documents);
 
 const startedAt = performance.now();

@@ -99,7 +99,7 @@ function removeLastE(word: string): string {
   return count > 1 || (count === 1 && !endsWithShortSyllable(stem)) ? stem : word;
 }
 
-/** Returns the stem of a word in lower case. A word that contains other characters than plain Latin letters is its own stem. */
+/** Returns the stem of a lowercase word. A word that contains characters other than plain Latin letters is its own stem. */
 export function stemOf(word: string): string {
   if (word.length < 3 || !/^[a-z]+$/.test(word)) return word;
   let stem = removePastTense(removePlural(word));

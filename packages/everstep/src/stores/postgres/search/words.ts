@@ -1,4 +1,4 @@
-/** Splits texts into searchable words: letters and digits in lower case, without accents, as English stems. */
+/** Splits texts into searchable words: lowercase letters and digits without accents, reduced to English stems. */
 import { stemOf } from './stem.js';
 
 /** Maximum length of a word. Longer words are truncated. */
@@ -11,8 +11,8 @@ const ACCENTS = /[\u0300-\u036f]/g;
 const termCache = new Map<string, string>();
 
 function termOf(word: string): string {
-  const cached = termCache.get(word);
-  if (cached !== undefined) return cached;
+  const cachedTerm = termCache.get(word);
+  if (cachedTerm !== undefined) return cachedTerm;
   const plain = word.toLowerCase().normalize('NFD').replace(ACCENTS, '').normalize('NFC');
   const term = stemOf([...plain].slice(0, MAX_WORD_LENGTH).join(''));
   if (termCache.size >= MAX_CACHED_TERMS) termCache.clear();

@@ -1,24 +1,24 @@
 /**
- * The calls in progress on a cluster of servers. The coordinator cannot cancel a statement on a server that does not answer, so
- * the call would wait until that server answers again. It is ended here instead, by closing its connection.
+ * The calls in progress on a cluster of servers. The coordinator cannot cancel a statement on a server that does not respond, so
+ * the call would wait until that server responds again. Such calls are ended here instead, by closing their connections.
  */
 import { ServerUnavailableError } from '../../../ports/stores/store-unavailable.js';
 
-/** The part of a client of the database that is needed. */
+/** The part of a database client that is needed to end its call. */
 interface CallClient {
   readonly connection: { readonly stream: { destroy(): unknown } };
 }
 
 interface Call {
   readonly client: CallClient;
-  /** Returns the instances that its statements name; none if they are for all servers. */
+  /** Returns the instances that the statements of the call name; none if they are for all servers. */
   readonly instances: () => readonly string[];
   readonly startedAt: number;
-  /** The server because of which it was ended; null if it was not. */
+  /** The server because of which the call was ended; null if the call was not ended. */
   endedBy: string | null;
 }
 
-/** Thrown by a call that was ended. */
+/** Thrown by a call that was ended because a server did not respond. */
 export class CallEndedError extends Error {
   override readonly name = 'CallEndedError';
   readonly failure: ServerUnavailableError;
@@ -58,11 +58,11 @@ export class CallsInProgress {
    * of their server processes, which still hold their locks.
    */
   end(server: string, isWaiting: (instances: readonly string[], startedAt: number) => boolean): readonly number[] {
-    const ended = [...this.calls].filter(({ instances, startedAt }) => isWaiting(instances(), startedAt));
-    for (const call of ended) {
+    const endedCalls = [...this.calls].filter(({ instances, startedAt }) => isWaiting(instances(), startedAt));
+    for (const call of endedCalls) {
       call.endedBy = server;
       call.client.connection.stream.destroy();
     }
-    return ended.flatMap(({ client }) => processIdOf(client) ?? []);
+    return endedCalls.flatMap(({ client }) => processIdOf(client) ?? []);
   }
 }

@@ -1,4 +1,4 @@
-/** Distributes the tables of a schema over the servers of a Citus cluster. Repeating it changes nothing. */
+/** Distributes the tables of a schema over the servers of a Citus cluster. Tables that are already distributed do not change. */
 import type pg from 'pg';
 import { BY_INSTANCE, BY_RUN, ON_EVERY_SERVER } from './tables.js';
 
@@ -14,8 +14,9 @@ export interface DistributionState {
   readonly version: string;
   /** Host and port of each server that can have shards. */
   readonly servers: readonly string[];
+  /** Tables that are not distributed yet. */
   readonly pending: readonly Distribution[];
-  /** Nodes with a lease, by host. The tables are not distributed while any is running. */
+  /** Hosts of the nodes with a lease. The tables are not distributed while a node is running. */
   readonly nodes: readonly string[];
 }
 
@@ -24,7 +25,7 @@ export class DistributionError extends Error {
   override readonly name = 'DistributionError';
 }
 
-const SHARDS = 32;
+const DEFAULT_SHARDS = 32;
 /** All distributed tables, each after the tables that it refers to. */
 const DISTRIBUTIONS: readonly Distribution[] = [
   ...ON_EVERY_SERVER.map((table) => ({ table, by: null })),
@@ -59,7 +60,7 @@ export async function distributionState(client: pg.ClientBase): Promise<Distribu
     SELECT c.relname AS name, column_to_column_name(p.logicalrelid, p.partkey) AS by
     FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
     WHERE c.relnamespace = current_schema()::regnamespace`);
-  const distributed = new Map(distributedTables.rows.map(({ name, by }) => [name, by]));
+  const distributionColumns = new Map(distributedTables.rows.map(({ name, by }) => [name, by]));
   const [schema] = (await client.query<{ hasTables: boolean }>(`SELECT to_regclass('node') IS NOT NULL AS "hasTables"`)).rows;
   const nodes = schema?.hasTables
     ? await client.query<{ host: string }>('SELECT host FROM node WHERE lease_until >= clock_timestamp() ORDER BY host')
@@ -67,7 +68,7 @@ export async function distributionState(client: pg.ClientBase): Promise<Distribu
   return {
     version: extension.version,
     servers: servers.rows.map(({ server }) => server),
-    pending: DISTRIBUTIONS.filter(({ table, by }) => distributed.get(table) !== by),
+    pending: DISTRIBUTIONS.filter(({ table, by }) => distributionColumns.get(table) !== by),
     nodes: nodes.rows.map(({ host }) => host),
   };
 }
@@ -95,7 +96,7 @@ async function distributeTable(client: pg.ClientBase, { table, by }: Distributio
 /** Distributes one table after the other and reports each. Rejects with DistributionError while a node has a lease. */
 export async function distribute(
   client: pg.ClientBase,
-  { shards = SHARDS, done }: { readonly shards?: number; readonly done?: (table: Distribution) => void } = {},
+  { shards = DEFAULT_SHARDS, done }: { readonly shards?: number; readonly done?: (table: Distribution) => void } = {},
 ): Promise<void> {
   const { pending, nodes } = await distributionState(client);
   if (pending.length > 0 && nodes.length > 0) {

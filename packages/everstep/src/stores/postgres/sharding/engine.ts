@@ -1,4 +1,4 @@
-/** The features of a database. They are detected when the store is opened, and determine in which form statements are sent. */
+/** The features of a database. They are detected when the store is opened, and determine the form of the statements. */
 import type { ShardServers } from './shard-servers.js';
 
 export interface Engine {

@@ -1,6 +1,6 @@
 /**
- * Lists the statements that name no instance although their tables can be distributed: a part of the text, and the reason. A test
- * rejects all others. Statements "of one server" are not sent to distributed tables; other statements replace them there.
+ * Lists the statements that name no instance although their tables can be distributed, each as a part of its text and the reason. A
+ * test rejects all others. Statements "of one server" are not sent to distributed tables; other statements replace them there.
  */
 const READ = 'a plain read over all servers';
 const ONE_SERVER = 'of one server';

@@ -1,4 +1,4 @@
-/** Finds the shards and the queue instances of a Citus cluster, and moves an instance while it is used. */
+/** Finds the shards and the queue instances of a Citus cluster, and moves an instance while nodes use it. */
 import type pg from 'pg';
 import { DistributionError } from './distribute.js';
 import { BY_INSTANCE } from './tables.js';
@@ -64,8 +64,8 @@ export async function moveInstance(
 ): Promise<InstanceLocation> {
   const servers = await serversOf(client);
   if (!servers.some(({ server }) => server === to)) {
-    const names = servers.map(({ server }) => server).join(', ');
-    throw new DistributionError(`${to} is not a server of the cluster; use one of ${names}`);
+    const serverNames = servers.map(({ server }) => server).join(', ');
+    throw new DistributionError(`${to} is not a server of the cluster; use one of ${serverNames}`);
   }
   // There is no timeout, because all rows of the shard are copied.
   await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
@@ -79,11 +79,11 @@ export async function moveInstance(
     location = await locationOf(client, instanceId);
   }
   if (location.server === to) return location;
-  const [from, target] = [location.server, to].map(addressOf);
+  const [sourceAddress, targetAddress] = [location.server, to].map(addressOf);
   await client.query(`SELECT citus_move_shard_placement($1::bigint, $2, $3, $4, $5, 'force_logical')`, [
     location.shard,
-    ...(from ?? []),
-    ...(target ?? []),
+    ...(sourceAddress ?? []),
+    ...(targetAddress ?? []),
   ]);
   return locationOf(client, instanceId);
 }

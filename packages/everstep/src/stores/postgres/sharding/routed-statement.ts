@@ -1,6 +1,7 @@
 /**
- * Creates the form of a statement for distributed tables. Statements take rows as arrays, with the instance of each row. A planner
- * that selects the server before the execution does not look into arrays, so this form takes the instance as one value.
+ * Creates the form of a statement for distributed tables. The original statement takes rows as arrays, with the instance of each
+ * row. A planner that selects the server before the execution does not inspect arrays, so this form takes the instance as a single
+ * value.
  */
 import type { SqlValue } from '../connection/sql-values.js';
 
@@ -27,14 +28,14 @@ const routedStatements = new Map<string, RoutedStatement>();
 
 export function routedStatement(original: NamedStatement): RoutedStatement {
   if (original.name === '') return route(original);
-  const cached = routedStatements.get(original.name);
-  if (cached) return cached;
-  const newRouted = route(original);
-  routedStatements.set(original.name, newRouted);
-  return newRouted;
+  const cachedStatement = routedStatements.get(original.name);
+  if (cachedStatement) return cachedStatement;
+  const newStatement = route(original);
+  routedStatements.set(original.name, newStatement);
+  return newStatement;
 }
 
-/** Numbers of the parameters of a row set. */
+/** The parameters of a row set, by their numbers. */
 interface RowSet {
   /** The parameters that contain instances. The instances in the first of them own the rows. */
   readonly instanceNumbers: readonly number[];
@@ -42,8 +43,9 @@ interface RowSet {
 }
 
 function route(original: NamedStatement): RoutedStatement {
-  const sets: RowSet[] = [];
-  const instances = new Map<string, string>();
+  const rowSets: RowSet[] = [];
+  // SQL of the instance, by the qualified column of a row set that contained it.
+  const instanceSql = new Map<string, string>();
   const textWithRowSets = original.text.replace(
     ROW_SET,
     (match, parameters: string, numbered: string | undefined, alias, columns) => {
@@ -54,9 +56,9 @@ function route(original: NamedStatement): RoutedStatement {
       const isInstance = names.map((name, index) => index < arrays.length && INSTANCE_COLUMNS.has(name));
       if (!isInstance.includes(true)) return match;
       const allNumbers = arrays.map((array) => Number(/\d+/.exec(array)?.[0]));
-      sets.push({ allNumbers, instanceNumbers: allNumbers.filter((_, index) => isInstance[index]) });
+      rowSets.push({ allNumbers, instanceNumbers: allNumbers.filter((_, index) => isInstance[index]) });
       const parameterOf = (index: number) => arrays[index]?.replace('[]', '') ?? '';
-      for (const [index, name] of names.entries()) if (isInstance[index]) instances.set(`${alias}.${name}`, parameterOf(index));
+      for (const [index, name] of names.entries()) if (isInstance[index]) instanceSql.set(`${alias}.${name}`, parameterOf(index));
       const selectedColumns = names.map((name, index) => (isInstance[index] ? `${parameterOf(index)} AS ${name}` : `r.${name}`));
       const rowArrays = arrays.filter((_, index) => !isInstance[index]);
       const rowNames = names.filter((_, index) => !isInstance[index]);
@@ -65,14 +67,14 @@ function route(original: NamedStatement): RoutedStatement {
       return `(SELECT ${selectedColumns.join(', ')}${from}) AS ${alias}`;
     },
   );
-  const text = compareWithInstance(compareWithValues(instances, textWithRowSets));
+  const text = compareWithInstance(compareWithValues(instanceSql, textWithRowSets));
   const usedNumbers = [...new Set([...text.matchAll(PARAMETER)].map(([, number]) => Number(number)))].sort((a, b) => a - b);
-  const numbers = new Map(usedNumbers.map((number, index) => [number, index + 1]));
-  const renumbered = text.replace(PARAMETER, (_, number) => `$${numbers.get(Number(number))}`);
+  const newNumbers = new Map(usedNumbers.map((number, index) => [number, index + 1]));
+  const renumberedText = text.replace(PARAMETER, (_, number) => `$${newNumbers.get(Number(number))}`);
   return {
-    statement: { name: original.name === '' ? '' : `${original.name}_routed`, text: renumbered },
+    statement: { name: original.name === '' ? '' : `${original.name}_routed`, text: renumberedText },
     valuesOf: (values) =>
-      valuesByInstance(sets, values).map((instanceValues) => usedNumbers.map((number) => instanceValues[number - 1] ?? null)),
+      valuesByInstance(rowSets, values).map((instanceValues) => usedNumbers.map((number) => instanceValues[number - 1] ?? null)),
   };
 }
 
@@ -80,13 +82,13 @@ function route(original: NamedStatement): RoutedStatement {
  * Replaces comparisons with the instance column of a row set by comparisons with its value. The planner does not find the value
  * through the column in a subquery of a row.
  */
-function compareWithValues(instances: ReadonlyMap<string, string>, text: string): string {
-  let result = text;
-  for (const [column, value] of instances) {
+function compareWithValues(instanceSql: ReadonlyMap<string, string>, text: string): string {
+  let comparedText = text;
+  for (const [column, value] of instanceSql) {
     const name = column.replace('.', '\\.');
-    result = result.replace(new RegExp(`= ${name}\\b`, 'g'), `= ${value.replace('$', '$$$$')}`);
+    comparedText = comparedText.replace(new RegExp(`= ${name}\\b`, 'g'), `= ${value.replace('$', '$$$$')}`);
   }
-  return result;
+  return comparedText;
 }
 
 const SAME_INSTANCE = /\b(\w+)\.instance_id = (\w+)\.instance_id\b/g;
@@ -112,16 +114,16 @@ const rowsIn = (values: readonly SqlValue[], number: number): readonly SqlValue[
   return Array.isArray(rows) ? rows : [];
 };
 
-/** Returns the values of each instance with its rows. The instance is a single value. */
-function valuesByInstance(sets: readonly RowSet[], values: readonly SqlValue[]): readonly (readonly SqlValue[])[] {
-  if (sets.length === 0) return [values];
-  const ids = new Set<SqlValue>();
-  for (const { instanceNumbers } of sets) for (const id of rowsIn(values, instanceNumbers[0] ?? 0)) ids.add(id);
-  // The statement is also executed if there are no rows, because it may return something.
-  if (ids.size === 0) ids.add(null);
-  return [...ids].sort().map((id) => {
+/** Returns one list of values for each instance: with its rows only, and with the instance as a single value. */
+function valuesByInstance(rowSets: readonly RowSet[], values: readonly SqlValue[]): readonly (readonly SqlValue[])[] {
+  if (rowSets.length === 0) return [values];
+  const instanceIds = new Set<SqlValue>();
+  for (const { instanceNumbers } of rowSets) for (const id of rowsIn(values, instanceNumbers[0] ?? 0)) instanceIds.add(id);
+  // The statement is also executed if there are no rows, because it may return rows.
+  if (instanceIds.size === 0) instanceIds.add(null);
+  return [...instanceIds].sort().map((id) => {
     const instanceValues = [...values];
-    for (const { instanceNumbers, allNumbers } of sets) {
+    for (const { instanceNumbers, allNumbers } of rowSets) {
       const owners = rowsIn(values, instanceNumbers[0] ?? 0);
       for (const number of allNumbers) instanceValues[number - 1] = rowsIn(values, number).filter((_, row) => owners[row] === id);
       for (const number of instanceNumbers) instanceValues[number - 1] = onlyInstance(rowsIn(instanceValues, number), id);

@@ -1,7 +1,7 @@
 /**
- * The servers of a cluster that have the rows of queue instances. A server that cannot be reached or refuses writes stops its
- * instances only: statements that name one of them are refused without being sent, and reads over all servers omit them. A
- * periodic write detects whether it is back. A server that does not answer is detected by a watch.
+ * The servers of a cluster that have the rows of queue instances. If a server cannot be reached or refuses writes, only its
+ * instances stop: statements that name one of them are rejected without being sent, and reads over all servers omit them. A
+ * periodic write detects whether the server is back. A watch detects a server that does not respond.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -15,34 +15,34 @@ import { isOutage, isWriteRefusal } from '../connection/errors.js';
 import type { CallsInProgress } from './calls-in-progress.js';
 import { ServerWatch, SILENCE_MS } from './server-watch.js';
 
-const FIRST_PROBE_MS = 100;
+const FIRST_PROBE_DELAY_MS = 100;
 const MAX_PROBE_DELAY_MS = 2_000;
 const PROBE_TIMEOUT_MS = 5_000;
-/** Number of ids that are tried to find one on each server. */
+/** Number of ids among which one is found on each server. */
 const CANDIDATE_PROBE_IDS = 4_096;
 
 const SERVER = `n.nodename || ':' || n.nodeport`;
 const JOIN_SERVER = `JOIN pg_dist_placement p ON p.shardid = i.shard
   JOIN pg_dist_node n ON n.groupid = p.groupid AND n.noderole = 'primary'`;
-const SERVERS = `SELECT DISTINCT ${SERVER} AS server FROM pg_dist_node n WHERE n.noderole = 'primary' AND n.shouldhaveshards`;
-const INSTANCES = 'SELECT instance_id AS id FROM queue_instance UNION SELECT instance_id FROM deleted_instance';
-const SERVERS_OF_INSTANCES = `
+const SELECT_SERVERS = `SELECT DISTINCT ${SERVER} AS server FROM pg_dist_node n WHERE n.noderole = 'primary' AND n.shouldhaveshards`;
+const SELECT_INSTANCES = 'SELECT instance_id AS id FROM queue_instance UNION SELECT instance_id FROM deleted_instance';
+const SELECT_SERVERS_OF_INSTANCES = `
   SELECT i.id, ${SERVER} AS server
   FROM (SELECT id, get_shard_id_for_distribution_column('run', id) AS shard FROM unnest($1::text[]) AS g(id)) i ${JOIN_SERVER}`;
-const SERVER_OF_SHARD = `SELECT ${SERVER} AS server FROM (SELECT $1::bigint AS shard) i ${JOIN_SERVER}`;
-const PROBE_IDS = `
+const SELECT_SERVER_OF_SHARD = `SELECT ${SERVER} AS server FROM (SELECT $1::bigint AS shard) i ${JOIN_SERVER}`;
+const SELECT_PROBE_IDS = `
   SELECT min(i.id) AS id, ${SERVER} AS server
   FROM (SELECT id, get_shard_id_for_distribution_column('run', id) AS shard
     FROM (SELECT 'probe ' || n AS id FROM generate_series(1, ${CANDIDATE_PROBE_IDS}) n) g) i ${JOIN_SERVER} GROUP BY 2`;
-const PUT = `INSERT INTO kept_event (instance_id, run_key, place, received_at, event_key, event_id, content)
+const INSERT_PROBE = `INSERT INTO kept_event (instance_id, run_key, place, received_at, event_key, event_id, content)
   VALUES ($1, $2, 0, 0, '', '', $3)`;
-const REMOVE = 'DELETE FROM kept_event WHERE instance_id = $1 AND run_key = $2';
-/** Finishes transactions that were prepared on a server before it went down. They hold their locks until then. */
+const DELETE_PROBE = 'DELETE FROM kept_event WHERE instance_id = $1 AND run_key = $2';
+/** Finishes transactions that were prepared on a server before it went down. Until they are finished, they hold their locks. */
 const FINISH_PREPARED = 'SELECT recover_prepared_transactions()';
 
-/** Reads nothing, on the server of one instance. */
-const ASK = { name: 'ask-server', text: `SELECT 1 FROM kept_event WHERE instance_id = $1 AND run_key = ''` };
-/** Has no effect on a process that waits for the response to a cancel request of its own. */
+/** Reads no rows, on the server of one instance. */
+const PING = { name: 'ask-server', text: `SELECT 1 FROM kept_event WHERE instance_id = $1 AND run_key = ''` };
+/** Has no effect on a process that is itself waiting for the response to a cancel request. */
 const END_PROCESSES = 'SELECT pg_terminate_backend(pid) FROM unnest($1::integer[]) AS p(pid)';
 
 const SHARD_NUMBER = /\bshard (\d+)\b/;
@@ -52,7 +52,7 @@ interface Outage {
   readonly end: () => void;
 }
 
-/** The parts of the database that are needed. */
+/** The part of `Database` that is needed. */
 export interface ClusterConnection {
   /** Runs `work` on a connection outside the pool, on which statements are sent unchanged. */
   withSeparateConnection<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>;
@@ -78,10 +78,10 @@ export class ShardServers implements StoreServers {
         askOn: (server, work) =>
           database.withSeparateConnection(async (client) => {
             const id = (await idsOnServers(client)).get(server);
-            if (id !== undefined) await work(() => client.query({ ...ASK, values: [id] }));
+            if (id !== undefined) await work(() => client.query({ ...PING, values: [id] }));
             return id !== undefined;
           }),
-        silent: (server) => this.silent(server),
+        silent: (server) => this.onSilence(server),
         failed: (error) => this.failureOf(error, () => []),
         whenBack: (server) => this.whenBack(server),
       },
@@ -93,7 +93,7 @@ export class ShardServers implements StoreServers {
   get isAnyDown(): boolean {
     return this.outages.size > 0;
   }
-  /** Instances on servers that are not known to be down. */
+  /** Ids of the instances on servers that do not count as down. */
   get reachableInstanceIds(): readonly string[] {
     return this.reachableIds;
   }
@@ -126,8 +126,8 @@ export class ShardServers implements StoreServers {
   }
 
   /**
-   * Returns the error of the server that caused it; null if the error is not that of one server. The server is down from now on,
-   * unless it takes a write: only a connection to it may have been lost.
+   * Returns an error that names the server that caused `error`; null if it was not one server. Marks the server as down unless it
+   * accepts a write, because only a connection to it may have been lost.
    */
   async failureOf(error: unknown, instances: () => readonly string[]): Promise<ServerUnavailableError | null> {
     if (!(error instanceof Error) || !isOutage(error)) return null;
@@ -150,20 +150,20 @@ export class ShardServers implements StoreServers {
 
   private async findFailedServer(error: Error, instances: () => readonly string[]): Promise<string | null> {
     const where = 'where' in error && typeof error.where === 'string' ? error.where : '';
-    const text = `${error.message} ${where}`;
+    const errorText = `${error.message} ${where}`;
     const findNamed = () =>
-      this.servers.find((server) => new RegExp(`(?<![\\w.-])${escapeRegExp(server)}(?!\\d)`).test(text)) ?? null;
+      this.servers.find((server) => new RegExp(`(?<![\\w.-])${escapeRegExp(server)}(?!\\d)`).test(errorText)) ?? null;
     const namedServer = findNamed();
     if (namedServer !== null) return namedServer;
     await this.database.withSeparateConnection(async (client) => {
-      this.servers = (await client.query<{ server: string }>(SERVERS)).rows.map(({ server }) => server);
+      this.servers = (await client.query<{ server: string }>(SELECT_SERVERS)).rows.map(({ server }) => server);
     });
     const namedAfterRefresh = findNamed();
     if (namedAfterRefresh !== null) return namedAfterRefresh;
     const [, shard] = SHARD_NUMBER.exec(error.message) ?? [];
     if (shard !== undefined) {
       return this.database.withSeparateConnection(async (client) => {
-        const { rows } = await client.query<{ server: string }>(SERVER_OF_SHARD, [shard]);
+        const { rows } = await client.query<{ server: string }>(SELECT_SERVER_OF_SHARD, [shard]);
         return rows[0]?.server ?? null;
       });
     }
@@ -175,8 +175,8 @@ export class ShardServers implements StoreServers {
     );
   }
 
-  /** The server did not respond. The calls that wait for it are ended. */
-  private async silent(server: string): Promise<void> {
+  /** Called when the server has not responded. Marks the server as down, and ends the calls that wait for it. */
+  private async onSilence(server: string): Promise<void> {
     try {
       await this.markDown(server, `no response within ${SILENCE_MS / 1000} s`, async () => false);
     } catch {
@@ -184,12 +184,12 @@ export class ShardServers implements StoreServers {
       return;
     }
     const markedAt = performance.now();
-    const isOn = (id: string): boolean => (this.instanceServers.get(id) ?? server) === server;
-    // Calls that name no instance may need all servers, or only the coordinator. The latter have ended after a while.
+    const isOnServer = (id: string): boolean => (this.instanceServers.get(id) ?? server) === server;
+    // Calls that name no instance may need all servers, or only the coordinator. The latter end within SILENCE_MS.
     const endWaiting = async (startedBefore: number): Promise<void> => {
       if (!this.outages.has(server)) return;
       const processIds = this.database.endCalls(server, (instances, startedAt) =>
-        instances.length === 0 ? startedAt < startedBefore : startedAt < markedAt && instances.some(isOn),
+        instances.length === 0 ? startedAt < startedBefore : startedAt < markedAt && instances.some(isOnServer),
       );
       if (processIds.length === 0) return;
       await this.database.withSeparateConnection((client) => client.query(END_PROCESSES, [processIds])).catch(() => undefined);
@@ -201,9 +201,9 @@ export class ShardServers implements StoreServers {
 
   private markDown(server: string, reason: string, isUp = () => this.acceptsWrites(server)): Promise<void> {
     if (this.outages.has(server)) return Promise.resolve();
-    const inProgress = this.pendingMarks.get(server);
-    if (inProgress) return inProgress;
-    const marking = (async () => {
+    const pendingMark = this.pendingMarks.get(server);
+    if (pendingMark) return pendingMark;
+    const newMark = (async () => {
       if (await isUp()) return;
       const instanceServers = await this.readInstanceServers();
       if (this.closing.signal.aborted) return;
@@ -216,8 +216,8 @@ export class ShardServers implements StoreServers {
       this.log.warn({ server, error: reason }, 'database server is down, reads across all servers omit it');
       void this.probeUntilBack(server);
     })().finally(() => this.pendingMarks.delete(server));
-    this.pendingMarks.set(server, marking);
-    return marking;
+    this.pendingMarks.set(server, newMark);
+    return newMark;
   }
 
   private setInstanceServers(instanceServers: ReadonlyMap<string, string>): void {
@@ -227,7 +227,7 @@ export class ShardServers implements StoreServers {
 
   private readInstanceServers(): Promise<ReadonlyMap<string, string>> {
     return this.database.withSeparateConnection(async (client) => {
-      const { rows } = await client.query<{ id: string }>(INSTANCES);
+      const { rows } = await client.query<{ id: string }>(SELECT_INSTANCES);
       return serversOfInstances(
         client,
         rows.map(({ id }) => id),
@@ -238,7 +238,7 @@ export class ShardServers implements StoreServers {
   /** Probes the server until it is back, and then ends the outage. Never rejects. */
   private async probeUntilBack(server: string): Promise<void> {
     const { signal } = this.closing;
-    for (let delayMs = FIRST_PROBE_MS; !signal.aborted; delayMs = Math.min(MAX_PROBE_DELAY_MS, delayMs * 2)) {
+    for (let delayMs = FIRST_PROBE_DELAY_MS; !signal.aborted; delayMs = Math.min(MAX_PROBE_DELAY_MS, delayMs * 2)) {
       try {
         await pause(delayMs, undefined, { signal, ref: false });
         // Instances may have moved during the outage.
@@ -246,7 +246,7 @@ export class ShardServers implements StoreServers {
         await this.probe(server);
         break;
       } catch {
-        // It is still down.
+        // The server is still down.
       }
     }
     const outage = this.outages.get(server);
@@ -271,10 +271,10 @@ export class ShardServers implements StoreServers {
       if (id === undefined) return;
       const key = `probe ${randomBytes(8).toString('hex')}`;
       await client.query('BEGIN');
-      await client.query(PUT, [id, key, randomBytes(PROBE_BYTES / 2).toString('hex')]);
-      await client.query(REMOVE, [id, key]);
+      await client.query(INSERT_PROBE, [id, key, randomBytes(PROBE_BYTES / 2).toString('hex')]);
+      await client.query(DELETE_PROBE, [id, key]);
       await client.query('COMMIT');
-      // Without the privilege for this, the cluster does it later.
+      // If the user has no privilege for this, the cluster finishes the transactions later.
       await client.query(FINISH_PREPARED).catch(() => undefined);
     });
   }
@@ -284,13 +284,13 @@ const outageError = (server: string): ServerUnavailableError => new ServerUnavai
 
 const escapeRegExp = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-/** Returns an instance id on each server, by server. No queue instance has it. */
+/** Returns an instance id on each server, by server. No queue instance has one of these ids. */
 async function idsOnServers(client: pg.ClientBase): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await client.query<{ id: string; server: string }>(PROBE_IDS);
+  const { rows } = await client.query<{ id: string; server: string }>(SELECT_PROBE_IDS);
   return new Map(rows.map(({ id, server }) => [server, id]));
 }
 
 async function serversOfInstances(client: pg.ClientBase, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await client.query<{ id: string; server: string }>(SERVERS_OF_INSTANCES, [ids]);
+  const { rows } = await client.query<{ id: string; server: string }>(SELECT_SERVERS_OF_INSTANCES, [ids]);
   return new Map(rows.map(({ id, server }) => [id, server]));
 }

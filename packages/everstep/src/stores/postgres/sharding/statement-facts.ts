@@ -9,14 +9,14 @@ interface StatementText {
   readonly text: string;
 }
 
-interface Facts {
+interface StatementAnalysis {
   /** Numbers of the parameters that contain an instance or a list of instances, after routing. */
   readonly instanceNumbers: readonly number[];
-  /** Text of the statement with an additional last parameter: the instances that it uses. Null if it is not for all servers. */
+  /** Text that is limited to the instances in an additional last parameter; null if the statement is not for all servers. */
   readonly reachableText: string | null;
 }
 
-const INSTANCE = /\binstance_id\s*=\s*(?:ANY\s*\()?\$(\d+)|\$(\d+)(?:::text)? AS instance_id\b/gi;
+const INSTANCE_PARAMETER = /\binstance_id\s*=\s*(?:ANY\s*\()?\$(\d+)|\$(\d+)(?:::text)? AS instance_id\b/gi;
 const INSERTED_VALUES = /INSERT INTO \w+(?: AS \w+)?\s*\(([^)]*)\)\s*VALUES\s*\(([^)]*)\)/i;
 const STARTS_WITH_READ = /^\s*(?:SELECT|WITH)\b/i;
 const LOCKS_OR_WRITES = /\b(?:INSERT|UPDATE|DELETE|SHARE)\b/i;
@@ -32,9 +32,9 @@ const TABLE_REFERENCE = new RegExp(
 const FROM_DIRECTORY = new RegExp(`\\bFROM ${BY_RUN[0]}\\b`);
 const DISTRIBUTED: ReadonlySet<string> = new Set([...BY_INSTANCE, ...BY_RUN]);
 
-function factsOf(statement: StatementText): Facts {
+function analyze(statement: StatementText): StatementAnalysis {
   const { text } = routedStatement(statement).statement;
-  const instanceNumbers = [...text.matchAll(INSTANCE)].map(([, first, second]) => Number(first ?? second));
+  const instanceNumbers = [...text.matchAll(INSTANCE_PARAMETER)].map(([, first, second]) => Number(first ?? second));
   const [, columns, values] = INSERTED_VALUES.exec(text) ?? [];
   const index = columns?.split(',').findIndex((column) => column.trim() === 'instance_id') ?? -1;
   const insertedNumber = /^\$(\d+)/.exec(values?.split(',')[index]?.trim() ?? '')?.[1];
@@ -49,39 +49,39 @@ function factsOf(statement: StatementText): Facts {
 /** Replaces each distributed table by its rows of the reachable instances, from which the planner selects the shards. */
 function reachableTextOf(text: string): string | null {
   const parameterNumber = Math.max(0, ...[...text.matchAll(PARAMETER)].map(([, number]) => Number(number))) + 1;
-  const isReachable = `instance_id = ANY($${parameterNumber}::text[])`;
+  const condition = `instance_id = ANY($${parameterNumber}::text[])`;
   const limitToReachable = (part: string) =>
     part.replace(TABLE_REFERENCE, (match, keyword: string, table: string, alias: string | undefined) =>
       DISTRIBUTED.has(table.toLowerCase())
-        ? `${keyword} (SELECT * FROM ${table} WHERE ${isReachable}) AS ${alias ?? table}`
+        ? `${keyword} (SELECT * FROM ${table} WHERE ${condition}) AS ${alias ?? table}`
         : match,
     );
   if (isPlainRead({ text })) return limitToReachable(text);
   const [, change, where] = CHANGE.exec(text) ?? [];
-  return change === undefined || where === undefined ? null : `${change} WHERE ${isReachable} AND (${limitToReachable(where)})`;
+  return change === undefined || where === undefined ? null : `${change} WHERE ${condition} AND (${limitToReachable(where)})`;
 }
 
-/** Cached facts of statements. */
-const factsCache = new WeakMap<StatementText, Facts>();
+/** Cached analyses of statements. */
+const analyses = new WeakMap<StatementText, StatementAnalysis>();
 
-function cachedFacts(statement: StatementText): Facts {
-  const facts = factsCache.get(statement) ?? factsOf(statement);
-  factsCache.set(statement, facts);
-  return facts;
+function analysisOf(statement: StatementText): StatementAnalysis {
+  const analysis = analyses.get(statement) ?? analyze(statement);
+  analyses.set(statement, analysis);
+  return analysis;
 }
 
 /** Returns the instances that the statement names, from the values of its routed form. */
 export function instancesIn(statement: StatementText, values: readonly SqlValue[]): readonly string[] {
-  const namedValues = cachedFacts(statement).instanceNumbers.flatMap((number): readonly SqlValue[] => {
+  const namedValues = analysisOf(statement).instanceNumbers.flatMap((number): readonly SqlValue[] => {
     const value = values[number - 1];
     return Array.isArray(value) ? value : [value ?? null];
   });
   return namedValues.filter((value) => typeof value === 'string');
 }
 
-/** Returns whether the statement changes and locks nothing. */
+/** Returns whether the statement neither changes nor locks rows. */
 export const isPlainRead = ({ text }: Pick<StatementText, 'text'>): boolean =>
   STARTS_WITH_READ.test(text) && !LOCKS_OR_WRITES.test(text);
 
 /** Returns the text of a statement for all servers, limited to the instances in an additional last parameter; null for others. */
-export const reachableFormOf = (statement: StatementText): string | null => cachedFacts(statement).reachableText;
+export const reachableFormOf = (statement: StatementText): string | null => analysisOf(statement).reachableText;

@@ -9,8 +9,8 @@ const TABLE = /\b(?:FROM|JOIN|UPDATE|INTO|USING|,)\s+(\w+)/gi;
 
 /** Returns the distributed tables of a statement that names no instance. */
 export function unroutedTables(text: string): readonly string[] {
-  const routed = routedStatement({ name: '', text }).statement.text;
-  if (NAMES_INSTANCE.test(routed) || INSERTS_VALUES.test(routed)) return [];
-  const tables = [...routed.matchAll(TABLE)].map(([, table = '']) => table.toLowerCase());
+  const routedText = routedStatement({ name: '', text }).statement.text;
+  if (NAMES_INSTANCE.test(routedText) || INSERTS_VALUES.test(routedText)) return [];
+  const tables = [...routedText.matchAll(TABLE)].map(([, table = '']) => table.toLowerCase());
   return [...new Set(tables.filter((table) => DISTRIBUTED_BY.get(table) === 'instance_id'))].sort();
 }

@@ -4,7 +4,7 @@ import { type CheckResult, CONSISTENCY_CHECKS, countWithExamples, resultOf } fro
 import { integer, text } from '../connection/columns.js';
 import { Database, type Session, statement } from '../connection/connection.js';
 
-/** Maximum duration of one check. Checks of a large database take long. */
+/** Maximum duration of one check. A check of a large database can take many minutes. */
 const MAX_CHECK_MS = 60 * 60_000;
 
 const CHECKS = CONSISTENCY_CHECKS.map((check) => ({ check, sql: statement(countWithExamples(check.postgres)) }));

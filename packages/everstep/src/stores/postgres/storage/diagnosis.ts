@@ -1,4 +1,4 @@
-/** Reads facts about a database for a diagnosis. Changes nothing. */
+/** Reads properties of a database for a diagnosis. Changes nothing. */
 import type { Log } from '../../../ports/log.js';
 import { integer, text } from '../connection/columns.js';
 import { Database, unprepared } from '../connection/connection.js';
@@ -6,11 +6,11 @@ import { MIGRATIONS } from '../migrations/index.js';
 
 const TIMEOUT_MS = 5_000;
 
-const FACTS = unprepared(`
+const SELECT_PROPERTIES = unprepared(`
   SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
     (to_regclass('schema_version') IS NOT NULL)::int AS has_schema`);
-const SCHEMA = unprepared('SELECT version AS schema FROM schema_version');
+const SELECT_SCHEMA = unprepared('SELECT version AS schema FROM schema_version');
 
 export interface DatabaseExamination {
   /** Version of PostgreSQL. */
@@ -30,18 +30,18 @@ export async function examineDatabase(url: string, log: Log): Promise<DatabaseEx
   const database = new Database({ url, log, maxConnections: 1, timeoutMs: TIMEOUT_MS });
   try {
     // The first statement also opens the connection.
-    await database.query(FACTS);
+    await database.query(SELECT_PROPERTIES);
     const startedAt = performance.now();
-    const [facts] = await database.query(FACTS);
+    const [properties] = await database.query(SELECT_PROPERTIES);
     const roundTripMs = performance.now() - startedAt;
-    if (!facts) throw new Error('the database returned no row');
-    const [row] = integer(facts, 'has_schema') === 1 ? await database.query(SCHEMA) : [];
+    if (!properties) throw new Error('the database returned no row');
+    const [schemaRow] = integer(properties, 'has_schema') === 1 ? await database.query(SELECT_SCHEMA) : [];
     return {
-      version: text(facts, 'version'),
-      hasFsync: text(facts, 'fsync') === 'on',
-      now: integer(facts, 'now'),
+      version: text(properties, 'version'),
+      hasFsync: text(properties, 'fsync') === 'on',
+      now: integer(properties, 'now'),
       roundTripMs,
-      schema: row ? integer(row, 'schema') : 0,
+      schema: schemaRow ? integer(schemaRow, 'schema') : 0,
       currentSchema: MIGRATIONS.length,
     };
   } finally {

@@ -45,7 +45,7 @@ const DELETE_SLICE = statement(
     '-',
   ),
 );
-const DELETE = statement('DELETE FROM staged_journal WHERE instance_id = $1 AND run_key = $2');
+const DELETE_STAGING = statement('DELETE FROM staged_journal WHERE instance_id = $1 AND run_key = $2');
 
 /** Records that journals are being copied for runs that will be created. */
 export function noteStagedRuns(session: TransactionSession, runs: readonly { instanceId: string; runKey: string }[]): void {
@@ -69,9 +69,9 @@ export async function removeStagedSteps(database: Database): Promise<boolean> {
     const run = [text(goneRow, 'instance_id'), text(goneRow, 'run_key')];
     if ((await session.query(LOCK_GONE, run)).length === 0) return false;
     const [sliceRow] = await session.query(SELECT_SLICE, run);
-    const last = sliceRow ? integerOrNull(sliceRow, 'last') : null;
-    if (last === null) session.send(DELETE, run);
-    else session.send(DELETE_SLICE, [...run, last]);
+    const lastIndex = sliceRow ? integerOrNull(sliceRow, 'last') : null;
+    if (lastIndex === null) session.send(DELETE_STAGING, run);
+    else session.send(DELETE_SLICE, [...run, lastIndex]);
     return true;
   });
 }

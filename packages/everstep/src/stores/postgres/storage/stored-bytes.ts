@@ -1,6 +1,6 @@
 /**
  * Counts the stored bytes and active runs of each instance. A batch updates one row for each instance. Copied, replaced and deleted
- * data is counted by the statements that change it. As with usage, each connection adds to its own rows; their sum is the value.
+ * data is counted by the statements that change it. As with usage, each connection adds to its own rows; the total is their sum.
  */
 import { type InstanceTotals, STORED_TABLES_OF_RUN, storedSql } from '../../../ports/stores/stored-bytes.js';
 import { SHARDS } from '../accounts/usage-counts.js';
@@ -8,7 +8,7 @@ import { integer, text, textOrNull } from '../connection/columns.js';
 import { type Session, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import { type Columns, columnNames, unnest } from '../connection/row-sets.js';
 
-const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
+const RUN_KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
 
 /** Returns SQL that adds the `bytes` of the rows in `from` to the totals of their instances, or subtracts them. */
 export const addBytesSql = (from: string, sign: '' | '-' = ''): string => `
@@ -29,24 +29,24 @@ const ADD = tableWrite(
     bytes = instance_totals.bytes + excluded.bytes, active_runs = instance_totals.active_runs + excluded.active_runs`,
 );
 
-const tableBytes = (table: (typeof STORED_TABLES_OF_RUN)[number]): string =>
+const tableBytesSql = (table: (typeof STORED_TABLES_OF_RUN)[number]): string =>
   `SELECT ${storedSql(table, 't')} AS bytes FROM ${table} t WHERE t.instance_id = k.instance_id AND t.run_key = k.run_key`;
 const BYTES_OF_RUNS = `(
-  SELECT k.instance_id, b.bytes FROM ${unnest(KEY)} AS k(${columnNames(KEY)}), LATERAL (
+  SELECT k.instance_id, b.bytes FROM ${unnest(RUN_KEY)} AS k(${columnNames(RUN_KEY)}), LATERAL (
     SELECT octet_length(e.result) AS bytes FROM ended_run e
     WHERE e.instance_id = k.instance_id AND e.run_key = k.run_key AND e.result IS NOT NULL
-    UNION ALL ${STORED_TABLES_OF_RUN.map(tableBytes).join(' UNION ALL ')}) b) w`;
+    UNION ALL ${STORED_TABLES_OF_RUN.map(tableBytesSql).join(' UNION ALL ')}) b) w`;
 /** Subtracts the bytes of runs, with everything that belongs to them. It is sent before the runs are deleted. */
 export const RELEASE_BYTES_OF_RUNS = statement(addBytesSql(BYTES_OF_RUNS, '-'));
 
-const TOTALS_OF_ACCOUNT = statement(`
+const SELECT_TOTALS_OF_ACCOUNT = statement(`
   SELECT q.instance_id, q.plan, coalesce(s.bytes, 0)::bigint AS bytes, coalesce(s.active_runs, 0)::bigint AS active_runs
   FROM queue_instance q CROSS JOIN LATERAL (
     SELECT sum(bytes) AS bytes, sum(active_runs) AS active_runs FROM instance_totals t WHERE t.instance_id = q.instance_id) s
   WHERE q.account_id = $1 ORDER BY q.seq`);
 
-const INSTANCES_OF_ACCOUNT = statement('SELECT instance_id, plan FROM queue_instance WHERE account_id = $1 ORDER BY seq');
-const TOTALS_OF_INSTANCES = statement(`
+const SELECT_INSTANCES_OF_ACCOUNT = statement('SELECT instance_id, plan FROM queue_instance WHERE account_id = $1 ORDER BY seq');
+const SELECT_TOTALS_OF_INSTANCES = statement(`
   SELECT instance_id, sum(bytes)::bigint AS bytes, sum(active_runs)::bigint AS active_runs
   FROM instance_totals WHERE instance_id = ANY($1::text[]) GROUP BY instance_id`);
 
@@ -78,7 +78,7 @@ export class StoredBytes {
 /** Returns the totals of each instance of the account, in the order of creation. */
 export async function readInstanceTotals(session: Session, accountId: string): Promise<readonly InstanceTotals[]> {
   if (session.engine.isDistributed) return readInstanceTotalsOnServers(session, accountId);
-  return (await session.query(TOTALS_OF_ACCOUNT, [accountId])).map((row) => ({
+  return (await session.query(SELECT_TOTALS_OF_ACCOUNT, [accountId])).map((row) => ({
     instanceId: text(row, 'instance_id'),
     plan: textOrNull(row, 'plan'),
     bytes: integer(row, 'bytes'),
@@ -88,17 +88,19 @@ export async function readInstanceTotals(session: Session, accountId: string): P
 
 /**
  * Reads the instances first and then their totals: a join would read the totals of all instances. Instances on a server that is
- * down count as empty, so that work of other instances is not refused.
+ * down count as empty, so that work of other instances is not rejected.
  */
 async function readInstanceTotalsOnServers(session: Session, accountId: string): Promise<readonly InstanceTotals[]> {
-  const instances = await session.query(INSTANCES_OF_ACCOUNT, [accountId]);
+  const instances = await session.query(SELECT_INSTANCES_OF_ACCOUNT, [accountId]);
   const { servers } = session.engine;
   const ids = instances.map((row) => text(row, 'instance_id')).filter((id) => !servers?.refusalOf([id]));
-  const totals = new Map((await session.query(TOTALS_OF_INSTANCES, [ids])).map((row) => [text(row, 'instance_id'), row]));
+  const totalsById = new Map(
+    (await session.query(SELECT_TOTALS_OF_INSTANCES, [ids])).map((row) => [text(row, 'instance_id'), row]),
+  );
   return instances.map((row) => {
     const instanceId = text(row, 'instance_id');
-    const sums = totals.get(instanceId);
-    const [bytes, activeRuns] = sums ? [integer(sums, 'bytes'), integer(sums, 'active_runs')] : [0, 0];
+    const totals = totalsById.get(instanceId);
+    const [bytes, activeRuns] = totals ? [integer(totals, 'bytes'), integer(totals, 'active_runs')] : [0, 0];
     return { instanceId, plan: textOrNull(row, 'plan'), bytes, activeRuns };
   });
 }
