@@ -36,8 +36,7 @@ export function UnknownInstance() {
 function asFailure(error: unknown): Failure {
   if (error instanceof ApiFailure) return error;
   const details = { status: 0, retryAfterMs: null };
-  if (error instanceof PageFilesUnavailable)
-    return { ...details, code: 'unreachable', text: 'The server did not respond.' };
+  if (error instanceof PageFilesUnavailable) return { ...details, code: 'unreachable', text: 'The server did not respond.' };
   const message = error instanceof Error ? error.message : String(error);
   return { ...details, code: 'page-failed', text: `A script error occurred: ${message}. Reload the page.` };
 }

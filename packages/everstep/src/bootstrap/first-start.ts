@@ -174,18 +174,15 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
   const users = await accounts.listUsers();
   const firstOperator = users.find(({ isOperator, disabledAt }) => isOperator === true && disabledAt === undefined);
   if (storedCredentials && existingInstance) {
-    // Before accounts existed, lost credentials created another user. The user of the stored key is the one that can log in.
+    // Before accounts existed, lost credentials created another user. The user of the stored key is the one that can sign in.
     const user = users.find(({ email }) => email === storedCredentials.adminEmail.toLowerCase());
     const userWithKey = user ? { user, adminApiKey: storedCredentials.adminApiKey } : await createKeyFor(firstOperator);
     await assignOwners(userWithKey.user);
     const { instanceId, currentSigningKey, nextSigningKey } = existingInstance;
-    const isValid = (token: string) => authority.isValid(token, instanceId);
-    const token = (await isValid(storedCredentials.token))
-      ? storedCredentials.token
-      : await authority.issueToken({ instanceId, access: 'read-write' });
-    const readOnlyToken = (await isValid(storedCredentials.readOnlyToken))
-      ? storedCredentials.readOnlyToken
-      : await authority.issueToken({ instanceId, access: 'read-only' });
+    const validOrNew = async (token: string, access: 'read-write' | 'read-only') =>
+      (await authority.isValid(token, instanceId)) ? token : authority.issueToken({ instanceId, access });
+    const token = await validOrNew(storedCredentials.token, 'read-write');
+    const readOnlyToken = await validOrNew(storedCredentials.readOnlyToken, 'read-only');
     const login = { adminEmail: userWithKey.user.email, adminApiKey: userWithKey.adminApiKey };
     const credentials = { ...storedCredentials, currentSigningKey, nextSigningKey, token, readOnlyToken, ...login };
     await storeCredentials(dataDir, credentials);

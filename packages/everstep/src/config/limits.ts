@@ -358,10 +358,7 @@ export const LIMITS = Object.freeze({
   /** Maximum number of active runs in memory, and the approximate size of their states. */
   maxCachedRuns: 5_000,
   maxCachedRunBytes: 128 * MiB,
-  /**
-   * A larger run counts as heavy. Heavy runs with a delivery in flight have at most `maxCachedRunBytes` together, where each
-   * counts as at most `maxKeptEventBytes`.
-   */
+  /** A larger run is heavy. Those in delivery use at most `maxCachedRunBytes`; each counts for at most `maxKeptEventBytes`. */
   heavyRunBytes: 256 * KiB,
   /** Maximum number of concurrent name lookups, and of those with a blocking function of the operating system. */
   maxLookups: 256,

@@ -63,7 +63,9 @@ export class NodeProcess {
 
   /** Starts the process without waiting until it is listening. */
   spawn(): void {
-    const inheritedEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')));
+    const inheritedEnvironment = Object.fromEntries(
+      Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')),
+    );
     const { dataDir } = this;
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', BIN, 'dev'], {
       env: {

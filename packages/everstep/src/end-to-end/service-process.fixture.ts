@@ -45,7 +45,9 @@ export class ServerProcess {
   async spawn({ port = '0' }: { readonly port?: string } = {}): Promise<void> {
     // The env file of the last start has an outdated port.
     await rm(this.envFile, { force: true });
-    const inheritedEnvironment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')));
+    const inheritedEnvironment = Object.fromEntries(
+      Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')),
+    );
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', BIN, 'dev'], {
       env: {
         ...inheritedEnvironment,

@@ -61,7 +61,8 @@ export class WorkSlices {
       const busyBefore = this.time.busyMs();
       // The time limit starts after the first part of the work, which may itself take longer.
       await Promise.race([nextSlice.start(), this.time.wait(MAX_ALONE_MS)]);
-      if (nextSlice.isUnhurried || this.owners.othersAreActive(nextSlice.instanceId)) unpausedMs += this.time.busyMs() - busyBefore;
+      if (nextSlice.isUnhurried || this.owners.othersAreActive(nextSlice.instanceId))
+        unpausedMs += this.time.busyMs() - busyBefore;
       const isPaused = unpausedMs >= MAX_UNPAUSED_MS;
       await this.time.wait(isPaused ? Math.min(MAX_PAUSE_MS, unpausedMs * PAUSE_RATIO) : 0);
       if (isPaused) unpausedMs = 0;

@@ -32,7 +32,10 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
     const ownedIndexes = await indexes.list({ accountIds: [accountId] });
     return ownedIndexes.length < maxIndexes
       ? null
-      : refuse('conflict', `this account has reached its limit of search indexes (maxSearchIndexes: ${maxIndexes}); delete one first`);
+      : refuse(
+          'conflict',
+          `this account has reached its limit of search indexes (maxSearchIndexes: ${maxIndexes}); delete one first`,
+        );
   }
 
   return {

@@ -71,7 +71,12 @@ class Harness {
         return this.deliver(message, () => life.dead);
       },
     };
-    const store = faultyStore(this.store, random, this.faulty ? FAULTS.store : { rejectChance: 0, loseReply: 0 }, () => life.dead);
+    const store = faultyStore(
+      this.store,
+      random,
+      this.faulty ? FAULTS.store : { rejectChance: 0, loseReply: 0 },
+      () => life.dead,
+    );
     const runtime = createRuntime({
       store,
       clock,

@@ -5,7 +5,7 @@
 import { NON_RETRYABLE_STATUS, type NoticeAnswer, parseJson, parseWorkerUrl, type StepReply } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 import { sentBytesOf } from '../dialects/dialect.js';
-import { readFields, Problem } from '../dialects/frame-fields.js';
+import { Problem, readFields } from '../dialects/frame-fields.js';
 import { readVerdict } from '../dialects/native/check-codec.js';
 import { readReply } from '../dialects/native/parse-reply.js';
 import { requestParts as nativeRequestParts } from '../dialects/native/step-codec.js';

@@ -248,8 +248,6 @@ function SegmentBar({ segment, scale, end }: { readonly segment: Segment; readon
 
 /** Describes a row for screen readers. */
 const descriptionOf = (row: TimelineRow): string =>
-  [
-    row.type,
-    row.isKept ? keptStepHint(row) : ROW_STATES[row.state].text,
-    ...(row.group === null ? [] : ['in parallel']),
-  ].join(', ');
+  [row.type, row.isKept ? keptStepHint(row) : ROW_STATES[row.state].text, ...(row.group === null ? [] : ['in parallel'])].join(
+    ', ',
+  );

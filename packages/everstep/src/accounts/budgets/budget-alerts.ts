@@ -98,8 +98,7 @@ export class BudgetAlerts {
     const body = JSON.stringify({ queue_id: instanceId, month, budget, spent, percent });
     const alert = { instanceId, month, percent, body, retried: 0, dueAt: clock.now() };
     // If the instance changed since it was read, another check follows.
-    if (await accounts.createBudgetAlert({ alert, lowerPercents, budgetDollars: budget, accountId }))
-      this.wake(alert.dueAt);
+    if (await accounts.createBudgetAlert({ alert, lowerPercents, budgetDollars: budget, accountId })) this.wake(alert.dueAt);
   }
 
   /** Schedules the delivery of an alert that is due at `at`. */

@@ -37,7 +37,10 @@ export function createInstanceOwnership(
     const ownedInstances = await accounts.instancesOf({ accountIds: [accountId] });
     return ownedInstances.length < maxInstances
       ? null
-      : refuse('conflict', `this account has reached its limit of queue instances (maxInstances: ${maxInstances}); delete one first`);
+      : refuse(
+          'conflict',
+          `this account has reached its limit of queue instances (maxInstances: ${maxInstances}); delete one first`,
+        );
   }
 
   return {

@@ -46,9 +46,8 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
         const refusal = teamLimitRefusal(await accounts.listTeams({ userId }), await limitOf('maxTeams', userId, userId));
         if (refusal) return refusal;
         const team: TeamRecord = { teamId: rules.newId('team'), name, createdAt: now() };
-        const { teamId } = team;
-        const owner: MemberRecord = { teamId, userId, email, role: 'owner', addedAt: team.createdAt };
-        const change = { action: 'team.create', subject: teamId, details: { name }, accountIds: [teamId] };
+        const owner: MemberRecord = { teamId: team.teamId, userId, email, role: 'owner', addedAt: team.createdAt };
+        const change = { action: 'team.create', subject: team.teamId, details: { name }, accountIds: [team.teamId] };
         await accounts.createTeam({ team, owner, audit: rules.audit(principal, change) });
         return done(team);
       }, [principal.user.userId]),

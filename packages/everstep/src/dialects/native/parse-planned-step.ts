@@ -14,13 +14,13 @@ import {
   boundedText,
   describeValue,
   type Fields,
-  readFields,
-  readId,
   integer,
-  readList,
   milliseconds,
   optional,
   Problem,
+  readFields,
+  readId,
+  readList,
   readText,
 } from '../frame-fields.js';
 
@@ -130,7 +130,9 @@ function readLabels(value: unknown, path: string): readonly string[] {
 
 function readInvokeSpec(value: unknown, path: string): InvokeSpec {
   const properties = readFields(value, path);
-  const requestBody = optional(properties.body, `${path}.body`, (item, itemPath) => readBody(item, itemPath, LIMITS.maxBodyBytes));
+  const requestBody = optional(properties.body, `${path}.body`, (item, itemPath) =>
+    readBody(item, itemPath, LIMITS.maxBodyBytes),
+  );
   const contentType = optional(properties.contentType, `${path}.contentType`, (item, itemPath) =>
     boundedText(item, itemPath, LIMITS.maxUrlLength),
   );

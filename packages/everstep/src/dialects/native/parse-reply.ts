@@ -21,7 +21,17 @@ import {
 } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import { readError } from '../../responses/reported-error.js';
-import { describeValue, type Fields, readFields, integer, jsonText, readList, milliseconds, Problem, readText } from '../frame-fields.js';
+import {
+  describeValue,
+  type Fields,
+  integer,
+  jsonText,
+  milliseconds,
+  Problem,
+  readFields,
+  readList,
+  readText,
+} from '../frame-fields.js';
 import { plannedStep } from './parse-planned-step.js';
 
 export type ParsedReply =

@@ -82,7 +82,10 @@ export async function seedAccount(harness: DashboardHarness, receiver: Receiver)
   for (let id = 600; id < 603; id++)
     await harness.client.trigger(order, { body: { id }, flowControl: { key: 'imports', rate: 1, period: '3600s' } });
   await harness.client.trigger(harness.urls['/approval'], { body: { id: 7 } });
-  await sendRequest(harness, 'POST', '/v2/destinations/hold', { origin: 'https://shop.example.com', reason: 'moves to a new host' });
+  await sendRequest(harness, 'POST', '/v2/destinations/hold', {
+    origin: 'https://shop.example.com',
+    reason: 'moves to a new host',
+  });
 
   await sendRequest(harness, 'POST', '/v2/queues', { queueName: 'mail', parallelism: 2, paused: true });
   await sendRequest(harness, 'POST', '/v2/queues', { queueName: 'invoices', parallelism: 1 });

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { acceptInvitation } from '@everstep/sdk';
 import { forEachIndex } from '../nodes.fixture.js';
 import { openBrowser } from './chromium.fixture.js';
-import { waitUntilEqual, DashboardHarness, Window } from './dashboard.fixture.js';
+import { DashboardHarness, Window, waitUntilEqual } from './dashboard.fixture.js';
 import { adminOf, Receiver, type SeededAccount, seedAccount } from './dashboard-account.fixture.js';
 
 const opened = await openBrowser();

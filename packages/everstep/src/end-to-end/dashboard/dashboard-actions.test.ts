@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { acceptInvitation, Client } from '@everstep/sdk';
 import { openBrowser } from './chromium.fixture.js';
-import { waitUntilEqual, DashboardHarness, type Window } from './dashboard.fixture.js';
+import { DashboardHarness, type Window, waitUntilEqual } from './dashboard.fixture.js';
 import { adminOf, Receiver } from './dashboard-account.fixture.js';
 import { Incident } from './incident.fixture.js';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
-import { waitUntilEqual, DashboardHarness, type Window } from './dashboard.fixture.js';
+import { DashboardHarness, type Window, waitUntilEqual } from './dashboard.fixture.js';
 import { Receiver } from './dashboard-account.fixture.js';
 
 const opened = await openBrowser();

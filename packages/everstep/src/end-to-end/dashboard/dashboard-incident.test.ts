@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Locator } from 'playwright-core';
 import { listen } from '../nodes.fixture.js';
 import { openBrowser } from './chromium.fixture.js';
-import { waitUntilEqual, DashboardHarness, type Window } from './dashboard.fixture.js';
+import { DashboardHarness, type Window, waitUntilEqual } from './dashboard.fixture.js';
 import { Incident } from './incident.fixture.js';
 import { Keyboard } from './keyboard.fixture.js';
 

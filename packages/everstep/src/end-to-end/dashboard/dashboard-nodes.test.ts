@@ -6,7 +6,7 @@ import { toNodeHandler } from '@everstep/sdk/node';
 import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
 import { type Endpoint, listen, Nodes } from '../nodes.fixture.js';
 import { openBrowser } from './chromium.fixture.js';
-import { waitUntilEqual, Window } from './dashboard.fixture.js';
+import { Window, waitUntilEqual } from './dashboard.fixture.js';
 
 const [schemas, opened] = await Promise.all([openTestSchemas(), openBrowser()]);
 const skip = typeof schemas === 'string' ? schemas : opened.kind === 'missing' ? opened.missing : false;

@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { NonRetryableError, serve } from '@everstep/sdk';
 import { serveWorkflows } from '@everstep/sdk/testing';
 import { openBrowser } from './chromium.fixture.js';
-import { waitUntilEqual, DashboardHarness, type SeededRuns, VIEWPORTS } from './dashboard.fixture.js';
+import { DashboardHarness, type SeededRuns, VIEWPORTS, waitUntilEqual } from './dashboard.fixture.js';
 import { addressOf, PAGES } from './pages.fixture.js';
 
 const opened = await openBrowser();

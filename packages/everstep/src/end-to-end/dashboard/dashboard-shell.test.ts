@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { openBrowser } from './chromium.fixture.js';
-import { waitUntilEqual, DashboardHarness } from './dashboard.fixture.js';
+import { DashboardHarness, waitUntilEqual } from './dashboard.fixture.js';
 import { sendRequest } from './dashboard-account.fixture.js';
 
 const opened = await openBrowser();

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { openBrowser } from './chromium.fixture.js';
-import { waitUntilEqual, DashboardHarness, type SeededRuns, type Window } from './dashboard.fixture.js';
+import { DashboardHarness, type SeededRuns, type Window, waitUntilEqual } from './dashboard.fixture.js';
 
 const opened = await openBrowser();
 

@@ -166,7 +166,9 @@ export async function assertSurvivesKills(t: TestContext, { runs, kills, setting
       const logs = await service.request('GET', `/v2/workflows/logs?workflowRunId=${id}`);
       const { runs: loggedRuns } = logs.body as { runs: LoggedRun[] };
       assert.equal(loggedRuns.length, 1, 'the id identifies one run');
-      const recordedSteps = (loggedRuns[0]?.steps ?? []).flatMap(({ steps }) => steps).filter(({ stepId }) => stepId !== undefined);
+      const recordedSteps = (loggedRuns[0]?.steps ?? [])
+        .flatMap(({ steps }) => steps)
+        .filter(({ stepId }) => stepId !== undefined);
       assert.deepEqual(recordedSteps.map(({ stepName }) => stepName).sort(), [...STEPS].sort());
       assert.equal(new Set(recordedSteps.map(({ stepId }) => stepId)).size, STEPS.length);
       assert.ok(recordedSteps.every(({ state }) => state === 'STEP_SUCCESS'));

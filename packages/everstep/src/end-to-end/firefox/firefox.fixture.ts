@@ -141,7 +141,9 @@ export class Firefox {
   /** Loads a page and waits until it shows its heading and its data. */
   async goTo(url: string): Promise<void> {
     await this.onPage('browsingContext.navigate', { url, wait: 'complete' });
-    await this.waitUntilTrue("document.querySelector('h1')?.offsetHeight > 0 && document.querySelector('[aria-busy=true]') === null");
+    await this.waitUntilTrue(
+      "document.querySelector('h1')?.offsetHeight > 0 && document.querySelector('[aria-busy=true]') === null",
+    );
   }
 
   /** Evaluates an expression whose value is JSON. */

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { waitUntilEqual, DashboardHarness, type SeededRuns } from '../dashboard/dashboard.fixture.js';
+import { DashboardHarness, type SeededRuns, waitUntilEqual } from '../dashboard/dashboard.fixture.js';
 import { addressOf, PAGES } from '../dashboard/pages.fixture.js';
 import { Firefox } from './firefox.fixture.js';
 

@@ -104,7 +104,9 @@ suite('nodes and a primary that was replaced', {
         await allReady();
         await triggered;
         observer.countAnew();
-        await waitUntil('every node responds again', () => nodes.all.every((_, node) => observer.readsOf(node).answeredCount > RUNS));
+        await waitUntil('every node responds again', () =>
+          nodes.all.every((_, node) => observer.readsOf(node).answeredCount > RUNS),
+        );
       } finally {
         toPromoted.isHeld = false;
         await observer.stop();

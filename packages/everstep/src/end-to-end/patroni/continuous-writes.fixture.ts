@@ -71,7 +71,8 @@ export class ContinuousWrites {
 
   /** Resolves when each node has acknowledged this many triggers that were sent after a time. */
   async acknowledgedSince(time: number, count = 1): Promise<void> {
-    const countOf = (node: number) => this.acknowledged.filter((trigger) => trigger.node === node && trigger.sentAt > time).length;
+    const countOf = (node: number) =>
+      this.acknowledged.filter((trigger) => trigger.node === node && trigger.sentAt > time).length;
     const hasEnough = () => this.nodes.all.every((_, node) => countOf(node) >= count);
     await waitUntil(`each node acknowledges ${count} triggers`, hasEnough, LONGEST_OUTAGE_MS);
   }

@@ -156,7 +156,10 @@ export function evaluate(input: RoundInput, idSource: IdSource): readonly AlertC
   let openCount = openAlerts.length;
   const admitAlert = (): boolean => openCount++ < LIMITS.maxOpenAlerts;
   return [
-    ...orphanedAlerts.map((alert) => ({ isNew: false, alert: { ...alert, endedAt: idSource.now, notice: null, notifyAt: null } })),
+    ...orphanedAlerts.map((alert) => ({
+      isNew: false,
+      alert: { ...alert, endedAt: idSource.now, notice: null, notifyAt: null },
+    })),
     ...enabledRules.flatMap((rule) => changesOf(rule, openAlertsOf(rule), input, idSource, admitAlert)),
   ];
 }

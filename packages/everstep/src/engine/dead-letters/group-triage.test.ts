@@ -3,13 +3,13 @@ import { test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
 import { NEW_FOR_MS } from './dead-letter-groups.js';
 import {
+  applyMark,
   attentionFor,
   type GroupMark,
   type GroupTriage,
   NO_TRIAGE,
   snoozeOf,
   type TriagedGroup,
-  applyMark,
 } from './group-triage.js';
 
 const T0 = 1_000_000;

@@ -301,7 +301,8 @@ function pauseRepair(repair: Repair, stopReason: RepairStopReason, stopMessage: 
 
 function continueRepair(repair: Repair, rate: number | undefined, now: number): RepairOutcome {
   const { phase, paused } = repair;
-  if (phase !== 'paused' && phase !== 'canary-passed') return rejection(repair, 'continue', 'is paused, or waits after its canary');
+  if (phase !== 'paused' && phase !== 'canary-passed')
+    return rejection(repair, 'continue', 'is paused, or waits after its canary');
   return decision({
     ...repair,
     phase: phase === 'paused' && paused !== null ? paused : 'running',

@@ -81,7 +81,8 @@ export const startOfDay = (at: number): number => at - (at % DAY_MS);
 function stepNameOf(name: string | null): string {
   if (name === null) return CODE;
   // A truncated surrogate pair is not valid text.
-  const shortName = name.length > MAX_STEP_NAME_LENGTH ? name.slice(0, MAX_STEP_NAME_LENGTH).replace(/[\uD800-\uDBFF]$/, '') : name;
+  const shortName =
+    name.length > MAX_STEP_NAME_LENGTH ? name.slice(0, MAX_STEP_NAME_LENGTH).replace(/[\uD800-\uDBFF]$/, '') : name;
   return shortName.includes('\0') ? shortName.replaceAll('\0', '\uFFFD') : shortName;
 }
 

@@ -37,7 +37,8 @@ const depthOf = (run: Run): number => (run.origin?.kind === 'invoke' ? run.origi
 
 function checkRetryDelay(stepName: string, source: string | undefined): void {
   const retryDelay = source === undefined ? null : parseRetryDelay(source);
-  if (retryDelay?.ok === false) throw new PlanRefusedError(`step "${stepName}" has an invalid retry delay: ${retryDelay.message}`);
+  if (retryDelay?.ok === false)
+    throw new PlanRefusedError(`step "${stepName}" has an invalid retry delay: ${retryDelay.message}`);
 }
 
 /** Returns the body that the step sends, if any. */

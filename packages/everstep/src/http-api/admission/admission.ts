@@ -148,7 +148,8 @@ async function admitSession(accounts: AccountService, request: FastifyRequest, r
  * Returns a function that admits requests. The function returns synchronously if nothing must be read, for example if the token
  * is cached. It throws or rejects with ApiError.
  */
-export function createAdmission({ context, defaultRegion, isClosing, sessionOnlyOperations, acceptsLogins, acceptsQueryTokens }: AdmissionOptions) {
+export function createAdmission(options: AdmissionOptions) {
+  const { context, defaultRegion, isClosing, sessionOnlyOperations, acceptsLogins, acceptsQueryTokens } = options;
   const { accounts, authority, search } = context;
 
   async function admitSessionToInstance(request: FastifyRequest, route: RoutedOperation, target: Target): Promise<Admission> {
@@ -156,10 +157,7 @@ export function createAdmission({ context, defaultRegion, isClosing, sessionOnly
     const session = await sessionOf(request, accounts);
     const namedInstance = namedInstanceOf(request, operation, target);
     if (!namedInstance)
-      throw new ApiError(
-        'bad-header',
-        `requests with a session require the header ${INSTANCE_HEADER} with the id of a queue instance`,
-      );
+      throw new ApiError('bad-header', `a session requires the header ${INSTANCE_HEADER} with the id of a queue instance`);
     const outcome = await accounts.accessTo(session.principal, namedInstance.instanceId);
     const access = requireAccess(outcome, requiredScopeOf(operation));
     // Another node may have created the instance, so this node may not know it yet.
@@ -174,7 +172,10 @@ export function createAdmission({ context, defaultRegion, isClosing, sessionOnly
     const { authorization, host } = request.headers;
     if (hasOnlySession(request)) {
       const namesInstance = namedInstanceOf(request, operation, fullTarget) !== null;
-      const hasToken = acceptsQueryTokens && !sessionOnlyOperations.has(operation) && takeToken(fullTarget.query, dialect.tokenParameter) !== null;
+      const hasToken =
+        acceptsQueryTokens &&
+        !sessionOnlyOperations.has(operation) &&
+        takeToken(fullTarget.query, dialect.tokenParameter) !== null;
       if (namesInstance || !hasToken) return admitSessionToInstance(request, route, fullTarget);
     }
     const region = regionOf(host, defaultRegion);

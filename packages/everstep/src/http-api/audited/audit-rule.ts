@@ -36,7 +36,11 @@ export type AuditRule =
   | { readonly kind: 'none'; readonly reason: string };
 
 /** Declares a change of one object. */
-export const change = (action: string, subject?: string, options: Pick<ChangeRule, 'shouldRecord' | 'isOnlyForUsers'> = {}): ChangeRule => ({
+export const change = (
+  action: string,
+  subject?: string,
+  options: Pick<ChangeRule, 'shouldRecord' | 'isOnlyForUsers'> = {},
+): ChangeRule => ({
   kind: 'change',
   action,
   ...(subject === undefined ? {} : { subject }),

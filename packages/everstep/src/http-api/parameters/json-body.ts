@@ -194,7 +194,10 @@ export function validate<Schema extends TSchema>(schema: Schema, value: unknown,
     const shownNames = unknownFields.names.slice(0, MAX_SHOWN_FIELDS).map(quoteValue).join(', ');
     const ending = unknownFields.names.length > MAX_SHOWN_FIELDS ? ' and others' : '';
     const fields = unknownFields.names.length === 1 ? 'an unknown field' : 'unknown fields';
-    throw new ApiError('bad-body', `${nameOf(valueName, pointerText(unknownFields.pointer))} has ${fields}: ${shownNames}${ending}`);
+    throw new ApiError(
+      'bad-body',
+      `${nameOf(valueName, pointerText(unknownFields.pointer))} has ${fields}: ${shownNames}${ending}`,
+    );
   }
   throw new ApiError('bad-body', describeProblem(problems, valueName));
 }

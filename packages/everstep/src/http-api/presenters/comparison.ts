@@ -168,7 +168,9 @@ class Differences {
   }
 
   sorted(): readonly Difference[] {
-    return this.entries.toSorted((a, b) => Number(a.hasOnlyIdDifferences) - Number(b.hasOnlyIdDifferences)).map(({ difference }) => difference);
+    return this.entries
+      .toSorted((a, b) => Number(a.hasOnlyIdDifferences) - Number(b.hasOnlyIdDifferences))
+      .map(({ difference }) => difference);
   }
 }
 
@@ -230,7 +232,10 @@ export async function comparisonOf(left: ComparedRun, right: ComparedRun, isShor
     }
     if (resultDifference && pair.left) {
       const message = `${labelOf(pair.left)} has different results${locationText(resultDifference)}`;
-      differences.addFirst({ kind: 'result', index, ...sideTexts(resultDifference), message }, resultDifference.hasOnlyIdDifferences);
+      differences.addFirst(
+        { kind: 'result', index, ...sideTexts(resultDifference), message },
+        resultDifference.hasOnlyIdDifferences,
+      );
     }
     const { name, type } = pair.left ?? pair.right ?? {};
     const isSame = isPair && resultDifference === null;

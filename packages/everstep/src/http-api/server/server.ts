@@ -53,11 +53,18 @@ const secureServerFactory =
   };
 
 const STRICT_TRANSPORT = 'max-age=31536000';
-/**
- * Returns whether the host is localhost. Its responses have no Strict-Transport-Security header, because browsers apply the
- * header to all ports of a host, which would break other programs on the machine.
- */
 const isLocalhost = (hostname: string): boolean => /(?:^|\.)localhost$/i.test(hostname);
+
+/**
+ * Adds the header Strict-Transport-Security to responses, except on localhost: browsers apply it to all ports of a host, which
+ * would break other programs on the machine.
+ */
+function requireStrictTransport(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!isLocalhost(request.hostname)) reply.header('strict-transport-security', STRICT_TRANSPORT);
+    done();
+  });
+}
 
 export interface ServerOptions {
   readonly context: ApiContext;
@@ -261,12 +268,7 @@ export function createServer({
     const connectionEvent = tls ? 'secureConnection' : 'connection';
     serveUpgrades(app.server, { target, connectionEvent, latestResponse: (socket) => latestExchanges.get(socket)?.response });
   }
-  if (tls || isPublicHttps) {
-    app.addHook('onRequest', (request, reply, done) => {
-      if (!isLocalhost(request.hostname)) reply.header('strict-transport-security', STRICT_TRANSPORT);
-      done();
-    });
-  }
+  if (tls || isPublicHttps) requireStrictTransport(app);
   if (connectionLimits) limitConnections(app, { connections, limits: connectionLimits, log });
   app.addHook('onRoute', ({ method, url }) => {
     for (const methodName of [method].flat()) onRoute?.({ method: methodName, path: url });
@@ -285,8 +287,8 @@ export function createServer({
   // Bodies are collected when their request is admitted. JSON operations parse the bytes.
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 
-  const admissionOptions = { context, defaultRegion, acceptsQueryTokens, sessionOnlyOperations: new Set(sessionOnlyOperations), acceptsLogins };
-  const admit = createAdmission({ ...admissionOptions, isClosing: () => isClosing });
+  const accepted = { acceptsLogins, acceptsQueryTokens, sessionOnlyOperations: new Set(sessionOnlyOperations) };
+  const admit = createAdmission({ context, defaultRegion, ...accepted, isClosing: () => isClosing });
 
   const handle = createOperationHandler({
     context,
@@ -299,6 +301,7 @@ export function createServer({
     admissionOf: (request) => admissions.get(request),
     endConnection,
   });
-  addRoutes(app, { operations, selections, admissions, admit, handle, logRequest: createRequestLog(log, isAccessLogEnabled, observer) });
+  const logRequest = createRequestLog(log, isAccessLogEnabled, observer);
+  addRoutes(app, { operations, selections, admissions, admit, handle, logRequest });
   return app;
 }

@@ -152,7 +152,10 @@ export class ConditionReader {
     });
   }
 
-  private async findOldRun(condition: ConditionOf<'run-age'>, { instanceId, now }: EvaluationContext): Promise<readonly Finding[]> {
+  private async findOldRun(
+    condition: ConditionOf<'run-age'>,
+    { instanceId, now }: EvaluationContext,
+  ): Promise<readonly Finding[]> {
     const { workflowUrl, label, maxAgeMs } = condition;
     const { items } = await this.options.store.listRuns({
       instanceId,

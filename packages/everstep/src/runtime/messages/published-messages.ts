@@ -93,8 +93,8 @@ export class PublishedMessages implements MessageService {
     const drafts = commands.map((command, index) =>
       (recipients[index] ?? []).map((recipient) => this.createDraft(command, recipient)),
     );
-    const batchableDrafts = drafts.flat().filter(({ hasDeduplicationId }) => !hasDeduplicationId);
-    const batchPublication = this.publishTogether(batchableDrafts);
+    const draftsForBatch = drafts.flat().filter(({ hasDeduplicationId }) => !hasDeduplicationId);
+    const batchPublication = this.publishTogether(draftsForBatch);
     // Committed in the same turn of the event loop, so they become durable together. A duplicate does not reject the others.
     const publishing = drafts.map((commandDrafts) =>
       Promise.all(

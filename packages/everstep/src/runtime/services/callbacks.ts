@@ -145,7 +145,9 @@ export class Callbacks implements FailureCallbackService {
           Retried: String(task.retried),
           ...(failureCallback === null ? { [FAILURE_FUNCTION_HEADER]: 'true' } : {}),
         },
-        body: message ? noticeOfMessage(run, deadLetter, retried) : Buffer.from(JSON.stringify(noticeOf(run, deadLetter, retried))),
+        body: message
+          ? noticeOfMessage(run, deadLetter, retried)
+          : Buffer.from(JSON.stringify(noticeOf(run, deadLetter, retried))),
         trace,
         timeoutMs,
         maxResponseBytes: LIMITS.maxReplyBytes,

@@ -153,12 +153,12 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
   const names = options.names ?? createNameResolver();
 
   /** Returns a refusal that is based on the URL itself. `remedy` is shown only to the operator. */
-  const detailedRefusal = (host: string, problem: string, remedy: string): BlockedAddress => {
+  const detailedRefusal = (host: string, problem: string, remedy: string = ALLOW_REMEDY): BlockedAddress => {
     const detail = `${host} ${problem}`;
     const hint = explain ? `; to allow it, ${remedy}` : '';
     return { ok: false, message: `${detail}, so Everstep does not call it${hint}`, detail };
   };
-  const genericRefusal = (host: string, problem: string, remedy: string = ALLOW_REMEDY): BlockedAddress =>
+  const genericRefusal = (host: string, problem: string, remedy?: string): BlockedAddress =>
     explain
       ? detailedRefusal(host, problem, remedy)
       : { ok: false, message: `Everstep does not call the address ${host}`, detail: `${host} ${problem}` };
@@ -182,7 +182,7 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
     const reason = match === 'none' && !isLocal ? privateReason(address) : null;
     if (reason !== null)
       return host === rawAddress
-        ? detailedRefusal(host, `is ${reason}`, ALLOW_REMEDY)
+        ? detailedRefusal(host, `is ${reason}`)
         : genericRefusal(host, `resolves to ${rawAddress}, ${reason}`);
     if (match !== 'port' && isOwnListener(address, port))
       return genericRefusal(host, `is this server itself (${rawAddress}:${port})`);
@@ -196,10 +196,8 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
   function checkName(host: string, port: number): AddressVerdict {
     if (deny.matchHost(host, port) !== 'none') return operatorRefusal(host);
     const match = allow.matchHost(host, port);
-    if (match === 'none' && isMetadataName(host))
-      return detailedRefusal(host, 'is a name of a cloud metadata service', ALLOW_REMEDY);
-    if (match === 'none' && isLocalhost(host) && !allowLoopback)
-      return detailedRefusal(host, 'is a name of this machine', ALLOW_REMEDY);
+    if (match === 'none' && isMetadataName(host)) return detailedRefusal(host, 'is a name of a cloud metadata service');
+    if (match === 'none' && isLocalhost(host) && !allowLoopback) return detailedRefusal(host, 'is a name of this machine');
     // Resolving the name would reveal whether it exists.
     if (match === 'none' && isInternalName(host) && !(resolvesNames && (allow.hasRanges || allowLoopback)))
       return genericRefusal(host, 'is a name of a private network');

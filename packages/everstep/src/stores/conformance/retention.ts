@@ -251,7 +251,10 @@ export function retentionConformance(open: OpenStore): void {
             assert.deepEqual(await entryIds(openedStore, { workflowCreatedAt: run(n).createdAt }), []);
           }
           assert.deepEqual(await runIds(openedStore), ['order-5', 'order-6', 'order-7']);
-          assert.equal((await openedStore.listDeadLetterIds({ ...page, instanceId: OTHER_INSTANCE, filter: {} })).items.length, 6);
+          assert.equal(
+            (await openedStore.listDeadLetterIds({ ...page, instanceId: OTHER_INSTANCE, filter: {} })).items.length,
+            6,
+          );
         }
       }),
     );

@@ -155,7 +155,11 @@ export function unchangedConformance(open: OpenStore): void {
         const registration = unit([{ kind: 'register-queue', instanceId: INSTANCE, name: 'q', at: T0 }]);
         const put = (was: Queue | null) => unit([queues.put(sampleQueue())], [queues.guard(was)]);
         const registeredQueue = sampleQueue({ parallelism: 1 });
-        assert.deepEqual(await store.commit([registration, put(null), put(registeredQueue)]), [...APPLIED, ...CHANGED, ...APPLIED]);
+        assert.deepEqual(await store.commit([registration, put(null), put(registeredQueue)]), [
+          ...APPLIED,
+          ...CHANGED,
+          ...APPLIED,
+        ]);
         assert.deepEqual(await store.commit([registration, put(sampleQueue())]), [...APPLIED, ...APPLIED]);
       }),
     );

@@ -16,8 +16,8 @@ export interface InsightPoint {
   /** Number of runs that were canceled. */
   readonly canceled: number;
   /**
-   * Median duration of the runs that succeeded or failed, in milliseconds, from creation to end. Differs from the exact value by
-   * at most a fifth. Null if there are none.
+   * Median duration of the runs that succeeded or failed, in milliseconds, from creation to end. Interpolated within a bucket
+   * whose end is 1.41 times its start. Null if there are none.
    */
   readonly p50Ms: number | null;
   /** Duration in milliseconds that 95% of these runs do not exceed. */
@@ -35,8 +35,8 @@ export interface InsightTotals {
   /** Number of runs that were canceled. */
   readonly canceled: number;
   /**
-   * Median duration of the runs that succeeded or failed, in milliseconds, from creation to end. Differs from the exact value by
-   * at most a fifth. Null if there are none.
+   * Median duration of the runs that succeeded or failed, in milliseconds, from creation to end. Interpolated within a bucket
+   * whose end is 1.41 times its start. Null if there are none.
    */
   readonly p50Ms: number | null;
   /** Duration in milliseconds that 95% of these runs do not exceed. */

@@ -3,7 +3,7 @@ import { JsonBoundsError, type PlannedStep, parseJson, WORKER_SCHEME } from '@ev
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
-import { readFields, Problem } from '../../../dialects/frame-fields.js';
+import { Problem, readFields } from '../../../dialects/frame-fields.js';
 import { runIdProblem } from '../../../dialects/upstash/wire.js';
 import { FAILURE_CALLBACK_FORWARD, FORWARD, settingHeaders } from '../../operations/triggers/setting-headers.js';
 import { parseDestination } from '../../parameters/destination.js';

@@ -1,7 +1,15 @@
 /** Reads the bodies of submitted steps: results, plans of parallel steps, and sleeps. Throws Problem. */
 import { JsonBoundsError, type PlannedStep, parseJson, STEP_TYPES, type StepResult, type StepType } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../../config/limits.js';
-import { boundedText, describeValue, type Fields, readFields, integer, jsonText, Problem } from '../../../dialects/frame-fields.js';
+import {
+  boundedText,
+  describeValue,
+  type Fields,
+  integer,
+  jsonText,
+  Problem,
+  readFields,
+} from '../../../dialects/frame-fields.js';
 
 const MAX_STEP_ID = LIMITS.maxJournalSteps + LIMITS.maxPlannedAtOnce;
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };

@@ -13,7 +13,7 @@
  */
 import { FairShare } from '../../../fairness/fair-share.js';
 import { type InstanceOwners, ONE_OWNER } from '../../../ports/stores/instance-owners.js';
-import { type Delivery, type DeliveryRef, hostOf, deliveryKeyOf } from '../../gates/delivery.js';
+import { type Delivery, type DeliveryRef, deliveryKeyOf, hostOf } from '../../gates/delivery.js';
 import type { QueuedBecause } from '../../services/workflow-service.js';
 import { QueuedDeliveries, type QueuedDelivery, type Urgency } from './queued-deliveries.js';
 import { type SlotLimits, SlotShares } from './slot-shares.js';
@@ -234,7 +234,8 @@ export class ReadyQueue {
       for (const instance of instances.values()) {
         const queuedDelivery = this.nextCounted(instance) ?? this.nextInTurn(instance, remainingFreshOf);
         if (!queuedDelivery) continue;
-        if (queuedDelivery.urgency === 'fresh') remainingFresh.set(instance.instanceId, remainingFreshOf(instance.instanceId) - 1);
+        if (queuedDelivery.urgency === 'fresh')
+          remainingFresh.set(instance.instanceId, remainingFreshOf(instance.instanceId) - 1);
         this.startQueued(instance, queuedDelivery);
         start(queuedDelivery.delivery);
         break;

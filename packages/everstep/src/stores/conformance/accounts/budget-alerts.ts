@@ -120,8 +120,14 @@ export function budgetAlertConformance(open: OpenStore): void {
           assert.equal(await note(accounts, alert(80)), false, 'an alert of the earlier budget');
           const changedSettings = { ...BUDGET_SETTINGS, ...change };
           const body = 'of the current budget';
-          assert.equal(await accounts.createBudgetAlert({ alert: alert(100, { body }), lowerPercents: [80], ...changedSettings }), true);
-          assert.equal(await accounts.createBudgetAlert({ alert: alert(80, { body }), lowerPercents: [], ...changedSettings }), false);
+          assert.equal(
+            await accounts.createBudgetAlert({ alert: alert(100, { body }), lowerPercents: [80], ...changedSettings }),
+            true,
+          );
+          assert.equal(
+            await accounts.createBudgetAlert({ alert: alert(80, { body }), lowerPercents: [], ...changedSettings }),
+            false,
+          );
           await accounts.rescheduleBudgetAlert({ alert: alert(100), retried: 1, dueAt: null });
           assert.deepEqual(await dueAlerts(accounts), [alert(100, { body })]);
           const others = await dueAlerts(accounts, T0 + 9);

@@ -157,7 +157,12 @@ export function instanceRemovalConformance(open: OpenStore): void {
           dueRepairs.map(({ repair }) => repair.instanceId),
           [OTHER_INSTANCE],
         );
-        const deletedInstance = { instanceId: INSTANCE, accountId: 'usr_ann', name: `name of ${INSTANCE}`, region: 'eu-central-1' };
+        const deletedInstance = {
+          instanceId: INSTANCE,
+          accountId: 'usr_ann',
+          name: `name of ${INSTANCE}`,
+          region: 'eu-central-1',
+        };
         assert.deepEqual(await reopened.accounts.listDeletedInstances(), [
           { ...deletedInstance, createdAt: T0, deletedAt: T0 + 50, emptiedAt: null },
         ]);

@@ -26,7 +26,10 @@ export function sessionConformance(open: OpenStore): void {
         await store.accounts.extendSession({ sessionHash: 'none', expiresAt: T0 + 5_000 });
         const { accounts } = await underTest.reopen();
         const extendedSession = { ...first, expiresAt: T0 + 5_000 };
-        assert.deepEqual(await accounts.findSession({ sessionHash: 'h1' }), { session: extendedSession, user: sampleUser('ann') });
+        assert.deepEqual(await accounts.findSession({ sessionHash: 'h1' }), {
+          session: extendedSession,
+          user: sampleUser('ann'),
+        });
         assert.deepEqual(await accounts.findSession({ sessionHash: 'h2' }), { session: second, user: sampleUser('ben') });
         assert.equal(await accounts.findSession({ sessionHash: 'none' }), null);
         assert.equal(await accounts.deleteSession({ sessionHash: 'h1' }), true);

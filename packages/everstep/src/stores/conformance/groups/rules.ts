@@ -48,7 +48,10 @@ export function groupRulesConformance(open: OpenStore): void {
         const page = { instanceId: INSTANCE, order: 'oldest-first', after: null, horizon: null, limit: 10 } as const;
         const entries = await store.listDeadLetterIds({ ...page, filter: { fingerprints: [EMAIL_GROUP.fingerprint] } });
         assert.equal(entries.items.length, 3);
-        assert.deepEqual((await store.listDeadLetterIds({ ...page, filter: { fingerprints: [OLD_GROUP.fingerprint] } })).items, []);
+        assert.deepEqual(
+          (await store.listDeadLetterIds({ ...page, filter: { fingerprints: [OLD_GROUP.fingerprint] } })).items,
+          [],
+        );
       }),
     );
 

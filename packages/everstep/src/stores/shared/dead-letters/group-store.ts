@@ -1,6 +1,6 @@
 /** The store of groups of dead letters: lists, marks and tidies them. */
 import { EMPTY_GROUPS_KEPT_MS, HOURS_KEPT_MS, hourOf, NEW_FOR_MS } from '../../../engine/dead-letters/dead-letter-groups.js';
-import { type GroupMark, applyMark } from '../../../engine/dead-letters/group-triage.js';
+import { applyMark, type GroupMark } from '../../../engine/dead-letters/group-triage.js';
 import type { DeadLetterGroupStore, MarkOutcome } from '../../../ports/stores/dead-letter-groups.js';
 import { createAccountChange } from '../accounts/change.js';
 import { FOR_UPDATE, OWNER, ofInstance, someOf } from '../sql/dialect.js';

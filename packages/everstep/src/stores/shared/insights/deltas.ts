@@ -4,7 +4,13 @@
  * waits for another one, and touches one page.
  * Keeps invariant 19.
  */
-import { addInsightCounts, type InsightCounts, noCounts, type RunCounts, startOfMinute } from '../../../engine/insights/counts.js';
+import {
+  addInsightCounts,
+  type InsightCounts,
+  noCounts,
+  type RunCounts,
+  startOfMinute,
+} from '../../../engine/insights/counts.js';
 import { type StoredCounts, storedCounts } from '../../../engine/insights/stored-counts.js';
 
 /** Number of rows of an instance after which they are added to its counters. */

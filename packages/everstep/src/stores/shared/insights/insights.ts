@@ -69,7 +69,8 @@ function visitCommits(
     const delta = textOrNull(row, 'counts');
     if (delta === null) continue;
     for (const storedCounts of countsOfDelta(delta))
-      if (storedCounts[0] >= from && storedCounts[0] < to) visit(storedCounts[0], storedCounts[1], () => countsFrom(storedCounts));
+      if (storedCounts[0] >= from && storedCounts[0] < to)
+        visit(storedCounts[0], storedCounts[1], () => countsFrom(storedCounts));
   }
 }
 

@@ -145,7 +145,10 @@ export interface StoreSpecificRepairs extends Pick<RepairStore, 'describe' | 'co
   noteCreation(instanceId: string, at: number): Procedure<void>;
 }
 
-export function createRepairs(store: SqlStore, { addAudit, noteCreation, ...specificMethods }: StoreSpecificRepairs): RepairStore {
+export function createRepairs(
+  store: SqlStore,
+  { addAudit, noteCreation, ...specificMethods }: StoreSpecificRepairs,
+): RepairStore {
   return {
     ...specificMethods,
     create: ({ record, driver }) =>

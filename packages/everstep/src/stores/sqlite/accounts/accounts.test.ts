@@ -122,7 +122,12 @@ describe('budget alerts in SQLite', () => {
     for (const id of ['qi_a', 'qi_b']) await store.accounts.createInstance(sampleInstance(id, { budgetDollars: 50 }));
     const note = (instanceId: string, month: string, percent: number) => {
       const alert = { instanceId, month, percent, body: '{}', retried: 0, dueAt: T0 };
-      return store.accounts.createBudgetAlert({ alert, lowerPercents: percent === 100 ? [80] : [], budgetDollars: 50, accountId: null });
+      return store.accounts.createBudgetAlert({
+        alert,
+        lowerPercents: percent === 100 ? [80] : [],
+        budgetDollars: 50,
+        accountId: null,
+      });
     };
     await note('qi_a', '2026-10', 100);
     await note('qi_a', '2026-11', 80);

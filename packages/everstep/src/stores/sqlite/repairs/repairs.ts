@@ -30,7 +30,11 @@ function endedItemOf(foundRow: Row): EndedItem | null {
   return state ? { n, canary, state, newDlqId: textOrNull(foundRow, 'dlq_id'), error: textOrNull(foundRow, 'error') } : null;
 }
 
-async function readEntries(store: SqlSession, instanceId: string, dlqIds: readonly string[]): Promise<readonly RepairableEntry[]> {
+async function readEntries(
+  store: SqlSession,
+  instanceId: string,
+  dlqIds: readonly string[],
+): Promise<readonly RepairableEntry[]> {
   const entries: RepairableEntry[] = [];
   for (const [index, dlqId] of dlqIds.entries()) {
     if (index > 0 && index % DESCRIBED_PER_TURN === 0) await nextTurn();

@@ -65,9 +65,7 @@ function rarestWithin(words: readonly Word[], maxDocuments: number): Word[] {
 }
 
 function tagExpression(tags: RequiredTags): string {
-  return typeof tags === 'string'
-    ? tags
-    : `(${tags.parts.map(tagExpression).join(tags.kind === 'and' ? ' AND ' : ' OR ')})`;
+  return typeof tags === 'string' ? tags : `(${tags.parts.map(tagExpression).join(tags.kind === 'and' ? ' AND ' : ' OR ')})`;
 }
 
 export class RankedSearch {
@@ -217,7 +215,9 @@ export class RankedSearch {
     }
     this.deleteWords.run();
     // Words with the same stem are one word.
-    const wordsByTokens = new Map([...documentCounts].map(([word, count]) => [tokens.get(word), { text: word, documents: count }]));
+    const wordsByTokens = new Map(
+      [...documentCounts].map(([word, count]) => [tokens.get(word), { text: word, documents: count }]),
+    );
     return [...wordsByTokens.values()].filter((word) => word.documents > 0).sort(byRarity);
   }
 }
