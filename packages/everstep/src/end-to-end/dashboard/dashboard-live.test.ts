@@ -27,10 +27,14 @@ const PAGES = [
   'queues?view=messages',
 ] as const;
 
-/** Evaluated in the page: remembers the positions of everything that users read or press. */
+/**
+ * Evaluated in the page: remembers the positions of everything that users read or press. Fields in a closed `details` have no
+ * stable position until they are first shown.
+ */
 const SAVE_POSITIONS = `
   window.before = document.body.innerText;
   window.positions = [...document.querySelectorAll('a, button, input, [role=row], h1, h2, h3, dt')]
+    .filter((element) => element.checkVisibility())
     .map((element) => ({ element, at: element.getBoundingClientRect() }));
 `;
 const MOVED = `
