@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { openBrowser } from '../packages/everstep/dist/end-to-end/dashboard/chromium.fixture.js';
 import { DashboardHarness } from '../packages/everstep/dist/end-to-end/dashboard/dashboard.fixture.js';
 import { Incident } from '../packages/everstep/dist/end-to-end/dashboard/incident.fixture.js';
-import { listen, until } from '../packages/everstep/dist/end-to-end/nodes.fixture.js';
+import { listen, waitUntil } from '../packages/everstep/dist/end-to-end/nodes.fixture.js';
 
 const [runs = 500] = process.argv.slice(2).map(Number);
 /** Time to decide on a click and to move the pointer. */
@@ -50,7 +50,7 @@ async function startAlerts({ alerts }) {
   return {
     /** Resolves with the link of the notice. */
     async link() {
-      await until('a notice arrives', () => dashboardUrls.length > 0);
+      await waitUntil('a notice arrives', () => dashboardUrls.length > 0);
       return dashboardUrls[0];
     },
     async stop() {

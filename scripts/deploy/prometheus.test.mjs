@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import { listen, until } from '../../packages/everstep/dist/end-to-end/nodes.fixture.js';
+import { listen, waitUntil } from '../../packages/everstep/dist/end-to-end/nodes.fixture.js';
 import { ServerProcess } from '../../packages/everstep/dist/end-to-end/service-process.fixture.js';
 import { freePort } from '../../packages/everstep/dist/stores/postgres/testing/server-process.js';
 import { toNodeHandler } from '../../packages/sdk/dist/adapters/node.js';
@@ -85,7 +85,7 @@ async function startPrometheus(t, target) {
     const response = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`);
     return (await response.json()).data;
   };
-  await until('Prometheus responds', () => ask('status/buildinfo').then(Boolean, () => false));
+  await waitUntil('Prometheus responds', () => ask('status/buildinfo').then(Boolean, () => false));
   return {
     ask,
     query: async (expression) => (await ask(`query?${new URLSearchParams({ query: expression })}`))?.result,
@@ -103,7 +103,7 @@ test('Prometheus scrapes a server that ran, failed and queued work, and the dash
   const work = await startWork(t, service);
   const { ask, query } = await startPrometheus(t, `127.0.0.1:${metricsPort}`);
 
-  await until('rates of failed and succeeded runs are positive', async () => {
+  await waitUntil('rates of failed and succeeded runs are positive', async () => {
     await work();
     const found = await query(`sum by (state) (rate(everstep_runs_ended_total[${WINDOW}])) > 0`);
     return new Set(found?.map(({ metric }) => metric.state)).size === 2;
@@ -116,7 +116,7 @@ test('Prometheus scrapes a server that ran, failed and queued work, and the dash
   );
 
   const expected = parse(await readFile(RULES, 'utf8')).groups.flatMap(({ rules }) => rules);
-  await until('every rule was evaluated', async () =>
+  await waitUntil('every rule was evaluated', async () =>
     (await ask('rules')).groups.every(({ rules }) => rules.every(({ health }) => health !== 'unknown')),
   );
   const rules = (await ask('rules')).groups.flatMap((group) => group.rules);
