@@ -169,7 +169,7 @@ describe('search commands', () => {
   ];
   const REFUSED: readonly (readonly [string, readonly string[], number, RegExp])[] = [
     ['no documents', ['upsert', '[]'], 2, /is empty/],
-    ['an invalid document', ['upsert', '{"id":"a"}'], 1, /required properties content/],
+    ['an invalid document', ['upsert', '{"id":"a"}'], 1, /must have the field "content"/],
     ['a missing file', ['upsert', '@nowhere.json'], 2, /cannot read the body/],
     ['fetch without a selection', ['fetch'], 2, /Give document ids/],
     ['ids and a prefix', ['fetch', 'a', '--prefix', 'a'], 2, /not both/],

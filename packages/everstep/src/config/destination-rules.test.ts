@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseDestinationRule } from './destination-rules.js';
 
-const host = (name: string, port: number | null = null, subdomains = false) => ({ kind: 'host', host: name, subdomains, port });
+const host = (name: string, port: number | null = null, matchesSubdomains = false) => ({
+  kind: 'host',
+  host: name,
+  matchesSubdomains,
+  port,
+});
 const range = (address: string, prefix: number, port: number | null = null) => ({ kind: 'range', address, prefix, port });
 
 test('a rule names a host, an address or a range, with or without a port', () => {

@@ -6,7 +6,7 @@ import { isIP } from 'node:net';
 
 export interface HostRule {
   readonly kind: 'host';
-  /** Host name in lowercase, without a trailing dot. If `subdomains` is true, the part after `*.`. */
+  /** Host name in lowercase, without a trailing dot. If `matchesSubdomains` is true, the part after `*.`. */
   readonly host: string;
   readonly matchesSubdomains: boolean;
   /** Port of the destination; null for every port. */

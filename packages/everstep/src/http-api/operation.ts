@@ -261,7 +261,7 @@ export interface Operation extends OperationDescription {
   readonly scope?: 'trigger' | 'notify';
   readonly showsPayloads?: true;
   /** Required access of a search index token. */
-  readonly needs?: SearchAccess;
+  readonly requiredAccess?: SearchAccess;
   readonly whileStopping: 'respond' | 'refuse';
   readonly admit?: (request: OpenRequest, context: ApiContext) => Promise<void> | void;
   readonly pathParameters?: TObject;

@@ -6,7 +6,7 @@ import { countText, durationText, quantity } from '../../components/times/format
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
 import { CoveredList } from './covered-list.js';
-import { PlanCheck } from './plan-check.js';
+import { PlanCheck } from './plan-compatibility.js';
 import { consequences } from './repair-text.js';
 import { StartForm } from './start-form.js';
 

@@ -5,7 +5,6 @@
  */
 import type { StepType } from '@everstep/sdk/protocol';
 import type { RecordedStep, RunPayload, StepTask } from '../../engine/runs/run.js';
-import { stepTypeOf } from '../../engine/runs/step-type.js';
 import { type WebhookOwner, wireOutcome } from './step-outcomes.js';
 
 export interface WireEntry {
@@ -63,12 +62,28 @@ export function stepEntry(step: RecordedStep, owner: WebhookOwner): WireEntry {
   });
 }
 
+function typeOf(task: StepTask): StepType {
+  switch (task.kind) {
+    case 'step':
+      return task.stepType ?? 'Run';
+    case 'sleep':
+    case 'wait':
+      return task.stepType;
+    case 'call':
+      return 'Call';
+    case 'notify':
+      return 'Notify';
+    case 'invoke':
+      return 'Invoke';
+  }
+}
+
 /** Plan entry of a recorded step. The result already has the message id, so the plan gets a different one. */
 export const planEntryOf = (step: RecordedStep): WireEntry => planEntry(`${step.messageId}_plan`, step);
 
 /** Plan entry of a step that is not recorded yet. */
 export const openStepEntry = (task: StepTask): WireEntry =>
-  planEntry(task.messageId, { stepId: task.slot, name: task.name, type: stepTypeOf(task), concurrent: task.concurrent });
+  planEntry(task.messageId, { stepId: task.slot, name: task.name, type: typeOf(task), concurrent: task.concurrent });
 
 export function wireJournal(source: JournalSource): readonly WireEntry[] {
   const { recorded, payload } = source;

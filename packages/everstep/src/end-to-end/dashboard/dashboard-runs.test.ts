@@ -370,7 +370,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     await dialog().getByRole('button', { name: 'Start fork' }).click();
     await page.getByText('Forked from').waitFor();
     await page.getByText('"by hand"').first().waitFor();
-    await stepOf('ship').getByText('edited').waitFor();
+    await stepOf('ship').getByText('edited', { exact: true }).waitFor();
     await page.getByText('the parcel was sent by hand').first().waitFor();
     await window.goTo(`runs/${seeded.failed[6]}`);
     await page.getByText('Forked as').waitFor();

@@ -212,7 +212,7 @@ export function createAdmission(options: AdmissionOptions) {
   async function admitIndexCaller(request: FastifyRequest, route: RoutedOperation): Promise<Admission> {
     const { operation } = route;
     const indexId = String(readPath(operation, request.params).indexId ?? '');
-    const caller = await searchCallerOf(request, indexId, operation.needs ?? 'read-write');
+    const caller = await searchCallerOf(request, indexId, operation.requiredAccess ?? 'read-write');
     await allowSearchCall(context, caller.indexId);
     return { ...route, admitted: { access: 'index', caller }, target: splitTarget(request.originalUrl) };
   }

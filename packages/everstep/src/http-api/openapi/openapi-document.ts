@@ -125,7 +125,7 @@ function bodyOf(convert: SchemaConverter, { body }: Operation) {
 export function errorsOf(operation: Operation): readonly ErrorCode[] {
   const isRead = operation.method === 'GET';
   const permissionErrors: readonly ErrorCode[] =
-    (operation.access === 'token' && (!isRead || operation.needsReadWrite)) || operation.needs === 'read-write'
+    (operation.access === 'token' && (!isRead || operation.needsReadWrite)) || operation.requiredAccess === 'read-write'
       ? ['read-only-token', 'forbidden']
       : [];
   const csrfErrors: readonly ErrorCode[] = isRead || operation.access === 'open' ? [] : ['csrf-refused'];
