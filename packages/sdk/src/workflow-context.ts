@@ -13,7 +13,7 @@ import { callSpecOf, invokeSpecOf } from './steps/specs.js';
 import type { WaitOptions, WaitResult } from './steps/step-types.js';
 
 const MAX_STEP_NAME_LENGTH = 1024;
-const DEFAULT_WAIT: Duration = '7d';
+const DEFAULT_TIMEOUT: Duration = '7d';
 
 function validStepName(name: string): string {
   if (typeof name === 'string' && name.length > 0 && name.length <= MAX_STEP_NAME_LENGTH) {
@@ -22,9 +22,8 @@ function validStepName(name: string): string {
       `the name of a step must not contain U+0000 or an unpaired surrogate, but ${JSON.stringify(name)} does`,
     );
   }
-  throw new NonRetryableError(
-    `the name of a step must be a string of 1 to ${MAX_STEP_NAME_LENGTH} characters, not ${JSON.stringify(name)?.slice(0, 80)}`,
-  );
+  const actual = typeof name === 'string' ? `but it has ${name.length}` : `not ${JSON.stringify(name)?.slice(0, 80)}`;
+  throw new NonRetryableError(`the name of a step must be a string of 1 to ${MAX_STEP_NAME_LENGTH} characters, ${actual}`);
 }
 
 /** Invalid arguments stay invalid, so a retry cannot help. */
@@ -36,7 +35,7 @@ function asNonRetryable<T>(name: string, read: () => T): T {
   }
 }
 
-const waitMs = ({ timeout = DEFAULT_WAIT }: WaitOptions = {}): number => durationMs(timeout);
+const timeoutMsOf = ({ timeout = DEFAULT_TIMEOUT }: WaitOptions = {}): number => durationMs(timeout);
 
 /** Returns the content of an event. An event without data is empty. */
 function eventContentOf(data: unknown): Extract<EventContent, { kind: 'data' }> {
@@ -44,7 +43,7 @@ function eventContentOf(data: unknown): Extract<EventContent, { kind: 'data' }> 
   return content ? { kind: 'data', ...content } : { kind: 'data', body: { encoding: 'utf8', data: '' } };
 }
 
-/** Properties of the context that are not part of the run. */
+/** What the context needs in addition to the run and its input. */
 export interface ContextParts<Payload> {
   readonly payload: Payload;
   readonly url: string;
@@ -62,7 +61,7 @@ export function createContext<Payload>(
 
   function wait<Data>(name: string, readEventIds: () => readonly string[], options?: WaitOptions): Promise<WaitResult<Data>> {
     const stepName = validStepName(name);
-    const stepFields = asNonRetryable(name, () => ({ eventIds: readEventIds(), timeoutMs: waitMs(options) }));
+    const stepFields = asNonRetryable(name, () => ({ eventIds: readEventIds(), timeoutMs: timeoutMsOf(options) }));
     return execution.requestStep((stepId) => ({ stepId, name: stepName, type: 'Wait', ...stepFields }), {
       read: (recorded) => waitResultOf<Data>(recorded, encryption),
     });
@@ -130,7 +129,10 @@ export function createContext<Payload>(
     },
     waitForWebhook(name, webhook, options) {
       const stepName = validStepName(name);
-      const stepFields = asNonRetryable(name, () => ({ eventIds: [eventIdOf(webhook.eventId)], timeoutMs: waitMs(options) }));
+      const stepFields = asNonRetryable(name, () => ({
+        eventIds: [eventIdOf(webhook.eventId)],
+        timeoutMs: timeoutMsOf(options),
+      }));
       return execution.requestStep((stepId) => ({ stepId, name: stepName, type: 'WaitForWebhook', ...stepFields }), {
         read: (recorded) => webhookResultOf(recorded, encryption),
       });

@@ -436,8 +436,11 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.maxKeptEventBytes * 2 <= limits.maxCachedRunBytes, 'maxKeptEventBytes * 2 <= maxCachedRunBytes'],
     [limits.maxKeptAttemptBodyBytes <= limits.maxKeptResponseBytes, 'maxKeptAttemptBodyBytes <= maxKeptResponseBytes'],
     [limits.maxReplyBytes < limits.maxWorkerMessageBytes, 'maxReplyBytes < maxWorkerMessageBytes'],
-    [limits.maxWorkersOfInstance <= limits.maxWorkers, 'maxWorkersOfInstance <= maxWorkers'],
-    [limits.maxUnacceptedWorkersOfAddress < limits.maxUnacceptedWorkers, 'maxUnacceptedWorkersOfAddress < maxUnacceptedWorkers'],
+    [limits.maxWorkersPerInstance <= limits.maxWorkers, 'maxWorkersPerInstance <= maxWorkers'],
+    [
+      limits.maxUnacceptedWorkersPerNetwork < limits.maxUnacceptedWorkers,
+      'maxUnacceptedWorkersPerNetwork < maxUnacceptedWorkers',
+    ],
     [limits.maxInlineBytes <= limits.partBytes, 'maxInlineBytes <= partBytes'],
     [limits.maxStepResultBytes <= limits.maxPageBytes, 'maxStepResultBytes <= maxPageBytes'],
     // Two of the longest values are in memory at a time: one is read while the other is sent.

@@ -4,15 +4,15 @@ const MiB = 1024 * KiB;
 const SECOND_MS = 1000;
 
 export const WORKER_LIMITS = Object.freeze({
-  /** Maximum size of the first message of a worker, and time until it must be accepted. */
+  /** Maximum size of a worker's first message, and the time within which the worker must be accepted. */
   maxWorkerHelloBytes: 128 * KiB,
   workerHelloTimeoutMs: 10 * SECOND_MS,
-  /** Maximum number of workers that are not accepted yet, and of those from one address. */
+  /** Maximum number of workers that are not accepted yet, in total and per network. */
   maxUnacceptedWorkers: 500,
-  maxUnacceptedWorkersOfAddress: 100,
-  /** Maximum number of connections; at most three quarters of the served connections, together with waits for a result. */
+  maxUnacceptedWorkersPerNetwork: 100,
+  /** Maximum number of worker connections. With requests that wait for a result, they use at most three quarters of all. */
   maxWorkers: 10_000,
-  maxWorkersOfInstance: 1_000,
+  maxWorkersPerInstance: 1_000,
   /** Maximum size of a message of a worker: the longest reply with its frame. */
   maxWorkerMessageBytes: 33 * MiB,
   workersPageDefault: 100,
@@ -25,20 +25,22 @@ export const WORKER_LIMITS = Object.freeze({
   maxWorkerFrames: 20_000,
   /**
    * Maximum number of frames that the server did not request, per heartbeat interval, such as replies to unknown
-   * requests. A frame counts once more for each KiB.
+   * requests. Each full KiB of a frame counts as another frame.
    */
   maxUnexpectedWorkerFrames: 1_000,
   /** Maximum number of abandoned requests of a connection whose late replies are still expected. */
   maxLateWorkerReplies: 1_000,
-  /** Maximum number of workflows of a worker, of its concurrent requests, and of characters of its version or host. */
+  /** Maximum number of workflows per worker. */
   maxWorkerWorkflows: 1_000,
+  /** Maximum concurrency of a worker. */
   maxWorkerConcurrency: 10_000,
+  /** Maximum number of characters in a worker's version or host name. */
   maxWorkerTextLength: 256,
   /** Maximum number of unsent bytes at which a connection still gets another request. */
   maxUnsentWorkerBytes: MiB,
   /** Minimum rate at which a worker must read while bytes are unsent. */
   minWorkerReadBytesPerS: 64 * KiB,
-  /** Time to read the rest of a request after the server abandoned it. */
+  /** Time for a worker to read the unsent bytes after the server abandons a request; then the connection is closed. */
   unreadRequestTimeoutMs: 5 * SECOND_MS,
   /** Interval of heartbeats. A connection without a frame for three intervals is closed. */
   workerHeartbeatMs: 10 * SECOND_MS,

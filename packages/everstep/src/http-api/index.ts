@@ -248,7 +248,7 @@ function createAcceptor(
     openConnections: new HeldRequests({
       requestName: 'connected workers',
       maxTotal: Math.min(LIMITS.maxWorkers, maxHeldConnections),
-      maxPerInstance: LIMITS.maxWorkersOfInstance,
+      maxPerInstance: LIMITS.maxWorkersPerInstance,
       ...{ owners, sharedCapacity },
     }),
     replies: workers.replies ?? new ReplyBudget({ maxBytes, maxReplyBytes }, owners),

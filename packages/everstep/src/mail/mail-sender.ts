@@ -17,7 +17,7 @@ const BACKOFF = { kind: 'backoff' } as const;
 const NEVER = { kind: 'never' } as const;
 
 export interface MailSenderOptions {
-  /** Settings of the SMTP server; null if there is none, so that email fails. */
+  /** Settings of the SMTP server; null if there is none; sending email then fails. */
   readonly settings: MailSettings | null;
   /** Returns the current time, Unix ms. */
   readonly now: () => number;
@@ -95,7 +95,7 @@ export class MailSender implements MessageSender, MailRecipients {
     if (delayMs > 0)
       return failureOutcome(
         'refused',
-        `the queue instance sends email to at most ${LIMITS.maxMailRecipientsPerHour} recipients per hour`,
+        `the queue instance has reached the limit of ${LIMITS.maxMailRecipientsPerHour} email recipients per hour; the email is sent later`,
         {
           kind: 'after',
           delayMs,
@@ -134,7 +134,10 @@ export class MailSender implements MessageSender, MailRecipients {
           `the SMTP server rejected the email: ${response.slice(0, MAX_RESPONSE_LENGTH)}`,
           permanent ? NEVER : BACKOFF,
         );
-      return failureOutcome(code === 'ETIMEDOUT' ? 'timeout' : 'network', `the SMTP server did not accept the email (${code})`);
+      return failureOutcome(
+        code === 'ETIMEDOUT' ? 'timeout' : 'network',
+        `could not send the email through the SMTP server (${code})`,
+      );
     }
   }
 

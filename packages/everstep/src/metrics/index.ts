@@ -15,7 +15,7 @@ export interface ServiceMetrics {
   close(): void;
 }
 
-/** Creates the metrics. Each kind of name (workflow, key, queue, app) has at most `maxNames` time series. */
+/** Creates the metrics. At most `maxNames` workflows, keys, queues and apps each have their own time series. */
 export function createMetrics(maxNames: number): ServiceMetrics {
   const registry = new MetricRegistry();
   registry.observeProcess();

@@ -10,8 +10,11 @@ import {
   type MetricName,
 } from './definitions.js';
 
-export const FORMATS = { prometheus: Registry.PROMETHEUS_CONTENT_TYPE, openMetrics: Registry.OPENMETRICS_CONTENT_TYPE } as const;
-export type Format = keyof typeof FORMATS;
+export const CONTENT_TYPES = {
+  prometheus: Registry.PROMETHEUS_CONTENT_TYPE,
+  openMetrics: Registry.OPENMETRICS_CONTENT_TYPE,
+} as const;
+export type Format = keyof typeof CONTENT_TYPES;
 
 const COUNTER_SUFFIX = '_total';
 
@@ -65,7 +68,7 @@ export class MetricRegistry {
     this.gauges.get(name)?.reset();
   }
 
-  /** Removes the time series of a counter that have this label. */
+  /** Removes the time series of a counter in which the label has this value. */
   async remove(name: CounterName, label: string, value: string): Promise<void> {
     const counter = this.counters.get(name);
     const { values } = (await counter?.get()) ?? { values: [] };
@@ -76,8 +79,8 @@ export class MetricRegistry {
   expose(format: Format): Promise<Exposition> {
     const exposition = this.lastExposition.then(async () => {
       this.restoreNames();
-      this.registry.setContentType(FORMATS[format] as OpenMetricsContentType);
-      return { contentType: FORMATS[format], text: await this.registry.metrics() };
+      this.registry.setContentType(CONTENT_TYPES[format] as OpenMetricsContentType);
+      return { contentType: CONTENT_TYPES[format], text: await this.registry.metrics() };
     });
     this.lastExposition = exposition.catch(() => {});
     return exposition;

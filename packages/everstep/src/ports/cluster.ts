@@ -7,7 +7,7 @@ import type { LiveHint } from './live-hints.js';
 import type { DueTask, TaskReference } from './stores/store.js';
 
 /**
- * A change to something that other nodes may have cached. Notices of changes are only hints: nodes also refresh their caches
+ * A notification from one node to the others, usually about data that they may have cached. Notices of changes are only hints: nodes also refresh their caches
  * periodically.
  */
 export type SharedChange =

@@ -1,4 +1,4 @@
-/** Destinations of notices, with a test notice. The secret of a new webhook is shown once. */
+/** Section that lists alert destinations. Each row has an action that sends a test notice. The secret of a new webhook is shown once. */
 import { useState } from 'react';
 import type { AlertDestinationEntry } from '../../../../everstep/src/contract/alerts/alerts.js';
 import { path } from '../../api/client.js';
@@ -38,7 +38,7 @@ const COLUMNS: readonly Column<AlertDestinationEntry>[] = [
   },
 ];
 
-/** Returns the target as the API has it. `url` is the text of the field, which can contain several email addresses. */
+/** Returns the target fields of the request body. `url` is the text of the field, which can contain several email addresses. */
 const targetOf = (kind: Kind, url: string) =>
   kind === 'email' ? { to: url.split(/[\s,;]+/).filter((address) => address !== '') } : { url: url.trim() };
 
@@ -59,20 +59,20 @@ interface DestinationFormProps {
 function DestinationForm({ dialog, onSecret }: DestinationFormProps) {
   const { row } = dialog;
   const [kind, setKind] = useState<Kind>(row?.kind ?? 'webhook');
-  // The stored URL of Slack is not shown, so it must be entered again.
+  // The API does not return the stored Slack URL, so it must be entered again.
   const [url, setUrl] = useState(row?.kind === 'webhook' ? row.url : (row?.to?.join(', ') ?? ''));
-  const isMailMissing = !useMailAvailable() && kind === 'email';
+  const isMailUnavailable = !useMailAvailable() && kind === 'email';
   const [rotateSecret, setRotateSecret] = useState(false);
   return (
     <NamedForm
       dialog={dialog}
-      disabled={url.trim() === '' || isMailMissing}
+      disabled={url.trim() === '' || isMailUnavailable}
       body={{ kind, ...targetOf(kind, url), rotateSecret }}
       onSaved={({ secret }) => (secret === undefined ? undefined : onSecret(secret))}
     >
       <ChoiceField label="Kind" value={kind} choices={KINDS} onChange={(value) => (isKind(value) ? setKind(value) : undefined)} />
       <TextField label={kind === 'email' ? 'Email addresses' : 'URL'} value={url} onChange={setUrl} hint={HINTS[kind]} />
-      {isMailMissing ? <p role="alert">{NO_MAIL}</p> : null}
+      {isMailUnavailable ? <p role="alert">{NO_MAIL}</p> : null}
       {row?.kind === 'webhook' && kind === 'webhook' ? (
         <label className="line">
           <input type="checkbox" checked={rotateSecret} onChange={(event) => setRotateSecret(event.target.checked)} />

@@ -122,7 +122,7 @@ export function EntriesView() {
     idOf,
   });
   const selected = list.rows.filter((entry) => selectedIds.has(entry.dlqId) && !list.removedIds.has(entry.dlqId));
-  const isTooMany = selected.length > MAX_SELECTED;
+  const isOverSelectionLimit = selected.length > MAX_SELECTED;
   const plan = selected.length > 0 ? planOfEntries(selected.map(idOf)) : planOfFilters(filters.values);
   const [onlyFingerprint] = fingerprints?.length === 1 ? fingerprints : [];
   return (
@@ -169,7 +169,7 @@ export function EntriesView() {
             ) : (
               <>
                 <strong>{quantity(selected.length, 'dead letter')}</strong> selected
-                {isTooMany ? `; select at most ${MAX_SELECTED} or use a filter` : ''}
+                {isOverSelectionLimit ? `; select at most ${MAX_SELECTED} or use a filter` : ''}
               </>
             )}
           </span>
@@ -182,7 +182,7 @@ export function EntriesView() {
             >
               Clear selection
             </ActionButton>
-            {permissions.canWrite && !isTooMany ? (
+            {permissions.canWrite && !isOverSelectionLimit ? (
               <Link to="/q/$instanceId/repairs/new" params={{ instanceId }} search={plan} className="button button-primary">
                 <Icon name="repairs" />
                 {selected.length === 0 ? 'Plan repair for all' : 'Plan repair'}

@@ -20,7 +20,7 @@ export const GROUP_STATES: Readonly<
   known: { text: 'Known', tone: 'quiet', icon: 'check', meaning: 'Acknowledged, or first seen more than a day ago.' },
 };
 
-/** Status of an endpoint for an error that is not retried. It is not shown, because the error contains it. */
+/** HTTP status of an error that is not retried. It is not shown, because the error text already says so. */
 const NON_RETRYABLE_STATUS = 489;
 
 /** Returns where an entry failed, and the status: `charge · HTTP 500` */

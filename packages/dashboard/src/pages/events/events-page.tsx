@@ -34,7 +34,7 @@ export default function EventsPage() {
   const { readOnlyReason } = usePermissions();
   const filters = useFilters(FILTERS);
   const [selectedEventId, setSelectedEventId] = useState<string | null>(null);
-  const send = usePageAction('send');
+  const sendDialog = usePageAction('send');
   const list = useCursorList({
     topic: 'runs',
     name: 'waiters',
@@ -117,9 +117,9 @@ export default function EventsPage() {
     <>
       <PageTitle
         title="Events"
-        lead="Runs that wait for an event, by event id. Webhooks are events too: the event id is part of the webhook URL."
+        lead="Runs that are waiting for an event. A call to a webhook also sends an event; its id is part of the webhook URL."
         actions={
-          <ActionButton variant="primary" disabledReason={readOnlyReason} onClick={send.open}>
+          <ActionButton variant="primary" disabledReason={readOnlyReason} onClick={sendDialog.open}>
             Send event
           </ActionButton>
         }
@@ -133,13 +133,15 @@ export default function EventsPage() {
         idOf={idOf}
         nameOf={({ eventId }) => eventId}
         empty={
-          <EmptyState title={filters.isFiltered ? 'No runs of this workflow are waiting' : 'No runs are waiting'}>
+          <EmptyState
+            title={filters.isFiltered ? 'No runs of this workflow are waiting for events' : 'No runs are waiting for events'}
+          >
             A run that calls <code>context.waitForEvent('name', 'event-id')</code> appears here until the event arrives or the
             timeout expires.
           </EmptyState>
         }
       />
-      {send.isOpen ? <NotifyDialog eventId="" onClose={send.close} /> : null}
+      {sendDialog.isOpen ? <NotifyDialog eventId="" onClose={sendDialog.close} /> : null}
       {selectedEventId === null ? null : <NotifyDialog eventId={selectedEventId} onClose={() => setSelectedEventId(null)} />}
     </>
   );

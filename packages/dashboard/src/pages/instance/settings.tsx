@@ -39,7 +39,7 @@ export function SettingsCard() {
 
 function SettingsEditor({ settings }: { readonly settings: Settings }) {
   const { canWrite, readOnlyReason } = usePermissions();
-  const enabledId = useId();
+  const breakerEnabledId = useId();
   const [form, setForm] = useState<SettingsForm>(() => formOf(settings));
   const [isConfirming, setIsConfirming] = useState(false);
   const change = useChange();
@@ -103,22 +103,22 @@ function SettingsEditor({ settings }: { readonly settings: Settings }) {
         </table>
         <div className="line breaker">
           <input
-            id={enabledId}
+            id={breakerEnabledId}
             type="checkbox"
             checked={form.enabled}
             onChange={(event) => setForm({ ...form, enabled: event.target.checked })}
           />
-          <label htmlFor={enabledId}>Hold failing destinations automatically</label>
+          <label htmlFor={breakerEnabledId}>Hold failing destinations automatically</label>
         </div>
         <div className="breaker-fields">
           <TextField
-            label="After consecutive failures"
+            label="Consecutive failures before hold"
             inputMode="numeric"
             value={form.failures}
             onChange={(failures) => setForm({ ...form, failures: failures.trim() })}
           />
           <TextField
-            label="Probe every (seconds)"
+            label="Probe interval (seconds)"
             inputMode="decimal"
             value={form.probeSeconds}
             onChange={(seconds) => setForm({ ...form, probeSeconds: seconds.trim() })}
@@ -150,7 +150,10 @@ function SettingsEditor({ settings }: { readonly settings: Settings }) {
         danger
         onConfirm={send}
       >
-        <p>Everything beyond the new limits is deleted soon. This cannot be undone. The limits are lower than before for:</p>
+        <p>
+          Runs and dead letters that exceed the new limits will be deleted. This cannot be undone. The limits are lower than
+          before for:
+        </p>
         <ul>
           {shortenedRetention.map((state) => (
             <li key={state}>{STATE_NAMES[state]}</li>

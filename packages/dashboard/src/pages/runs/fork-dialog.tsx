@@ -144,7 +144,7 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
           </p>
           <div className="line">
             <button type="button" className="button button-small" onClick={() => editResult(stepId, null)}>
-              {out === null ? 'Run the step' : 'Keep recorded result'}
+              {out === null ? 'Discard result and run the step' : 'Keep recorded result'}
             </button>
           </div>
         </div>

@@ -172,7 +172,7 @@ function Run({ journal, failure, loadMore }: RunProps) {
         </FixedHeight>
         {/* Last on the page because it can appear at any time. */}
         {journal.keptEvents === undefined ? null : (
-          <Card title="Events received early">
+          <Card title="Events received before the run waited for them">
             <ul className="related-runs">
               {journal.keptEvents.map(({ eventId, receivedAt }) => (
                 <li key={`${eventId} ${receivedAt}`}>

@@ -79,8 +79,8 @@ export function StepPanel({ journal, row }: StepPanelProps) {
         facts={[
           ['Type', TYPES[row.type] ?? row.type],
           ['Position', row.stepId],
-          ['Origin', row.isKept && !row.isEdited ? 'Kept from the run that this run continues; did not run again' : null],
-          ['Planned', row.isKept ? null : <TimeText key="planned" unixMs={row.from} />],
+          ['Origin', row.isKept && !row.isEdited ? 'Copied from the original run; did not run again' : null],
+          ['Requested', row.isKept ? null : <TimeText key="requested" unixMs={row.from} />],
           [row.state === 'failed' ? 'Failed' : 'Recorded', endedAt === null ? notYet : <TimeText key="ended" unixMs={endedAt} />],
           ['Duration', endedAt === null ? notYet : row.isKept ? null : durationText(endedAt - (step?.createdAt ?? row.from))],
           [

@@ -211,7 +211,7 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, fixed }: T
 }
 
 const keptStepHint = ({ isEdited }: TimelineRow): string =>
-  isEdited ? 'Edited when the run was forked; did not run' : 'Kept from the run that this run continues; did not run again';
+  isEdited ? 'Edited when the run was forked; did not run' : 'Copied from the original run; did not run again';
 
 function RowName({ row }: { readonly row: TimelineRow }) {
   return (

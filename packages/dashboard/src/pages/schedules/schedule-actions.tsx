@@ -52,13 +52,13 @@ export function ScheduleActions({ schedule }: { readonly schedule: ScheduleEntry
             method: 'POST',
             url: path`/v2/schedules/${scheduleId}/run`,
             topics: ['schedules', 'runs'],
-            successText: 'Started a run',
+            successText: 'Started the schedule once',
           })
         }
       >
         <p>
-          Starts 1 run of <span className="mono">{destination}</span> immediately with the payload of the schedule. This cannot be
-          undone, but you can cancel the run. The times of the schedule do not change.
+          Sends the payload of the schedule to <span className="mono">{destination}</span> now, or after the delay of the schedule
+          if it has one. This cannot be undone, but you can cancel what it starts. The times of the schedule do not change.
         </p>
       </ConfirmDialog>
       <ConfirmDialog

@@ -87,7 +87,7 @@ export default function SchedulePage() {
   return (
     <>
       <PageTitle
-        title={`Schedule of ${workflowName(schedule.destination)}`}
+        title={`Schedule for ${workflowName(schedule.destination)}`}
         lead={<CopyId value={scheduleId} valueName="schedule id" />}
         actions={<ScheduleActions schedule={schedule} />}
       />

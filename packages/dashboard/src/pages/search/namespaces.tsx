@@ -37,7 +37,7 @@ export function Namespaces({ index, namespace, onSelect }: NamespacesProps) {
   const change = useChange();
   const [isDeleting, setIsDeleting] = useState(false);
   const [newName, setNewName] = useState('');
-  const readOnlyReason = index.token === undefined ? 'Your role has read-only access to this index' : undefined;
+  const readOnlyReason = index.access === 'read-write' ? undefined : 'Your role has read-only access to this index';
   const { data, error, isPending, refetch } = useQuery<IndexInfo, ApiFailure>({
     queryKey: [instanceId, 'account', 'search-info', index.id],
     // All operations of an index are POST, including reads.

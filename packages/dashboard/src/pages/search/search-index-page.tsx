@@ -144,7 +144,7 @@ export default function SearchIndexPage() {
 function NewTokensDialog({ index, onClose }: { readonly index: SearchIndexEntry; readonly onClose: () => void }) {
   const { name, token = '', read_only_token: readOnlyToken = '' } = index;
   return (
-    <DialogWindow title={`New tokens of ${name}`} open onClose={onClose} actions={<DialogClose>Done</DialogClose>}>
+    <DialogWindow title={`New tokens for ${name}`} open onClose={onClose} actions={<DialogClose>Done</DialogClose>}>
       <div className="stack">
         <p>Save the tokens now: they are shown only once.</p>
         <Facts

@@ -1,7 +1,7 @@
 /** Dialect of the published SDKs `@upstash/workflow` and `@upstash/qstash`. */
 import { createDialect } from '../dialect.js';
 import { isIgnoredHeader } from './ignored-headers.js';
-import { upstashSteps } from './step-codec.js';
+import { upstashStepCodec } from './step-codec.js';
 import { readCarriedToken } from './token.js';
 import { HEADERS, PREFIX, reserves } from './wire.js';
 
@@ -17,7 +17,7 @@ export const upstash = createDialect({
   issuer: 'Upstash',
   regionHeader: HEADERS.region,
   noFailureFunctionHeader: HEADERS.failureFunctionMissing,
-  steps: upstashSteps,
+  steps: upstashStepCodec,
   reserves,
   ignores: isIgnoredHeader,
   readToken: readCarriedToken,

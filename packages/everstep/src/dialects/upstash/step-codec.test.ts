@@ -6,7 +6,7 @@ import { LIMITS } from '../../config/limits.js';
 import type { RecordedStep, StepTask } from '../../engine/runs/run.js';
 import type { StepCall, StepOutcome } from '../../ports/step-caller.js';
 import { type WireEntry, wireJournal } from './journal.js';
-import { upstashSteps } from './step-codec.js';
+import { upstashStepCodec } from './step-codec.js';
 
 const NOW = 1_800_000_000_000;
 const REQUEST: StepRequest = {
@@ -73,10 +73,10 @@ function shown(entries: readonly WireEntry[]): readonly string[] {
   return [`${first?.messageId}: ${Buffer.from(first?.body ?? '', 'base64').toString()}`, ...steps];
 }
 
-const bodyOf = (call: StepCall): readonly WireEntry[] => JSON.parse(Buffer.from(upstashSteps.body(call)).toString());
+const bodyOf = (call: StepCall): readonly WireEntry[] => JSON.parse(Buffer.from(upstashStepCodec.body(call)).toString());
 function headersOf(call: StepCall): Record<string, string> {
   const signatures = { Signature: 's.i.g', 'Signature-Ed25519': 'e.d.2' };
-  const pairs = upstashSteps.headers(call, { url: 'http://app/w', userAgent: 'Everstep/1', signatures, region: 'eu' });
+  const pairs = upstashStepCodec.headers(call, { url: 'http://app/w', userAgent: 'Everstep/1', signatures, region: 'eu' });
   return Object.fromEntries(pairs.flatMap((name, at) => (at % 2 === 0 ? [[name.toLowerCase(), pairs[at + 1] ?? '']] : [])));
 }
 
@@ -154,10 +154,10 @@ test('entry ids are unique', () => {
 
 test('a long journal is omitted from the delivery', () => {
   const long = 'x'.repeat(LIMITS.maxDeliveredJournalBytes);
-  assert.equal(upstashSteps.body(callOf({ recorded: [step(1, { out: JSON.stringify(long) })] })).byteLength, 0);
-  assert.equal(upstashSteps.body(callOf({ payload: { ...payload, body: Buffer.from(long) } })).byteLength, 0);
+  assert.equal(upstashStepCodec.body(callOf({ recorded: [step(1, { out: JSON.stringify(long) })] })).byteLength, 0);
+  assert.equal(upstashStepCodec.body(callOf({ payload: { ...payload, body: Buffer.from(long) } })).byteLength, 0);
   const many = Array.from({ length: 2_000 }, (_, at) => step(at + 1));
-  assert.equal(upstashSteps.body(callOf({ recorded: many })).byteLength, 0);
+  assert.equal(upstashStepCodec.body(callOf({ recorded: many })).byteLength, 0);
 });
 
 function outcomeOf(type: RecordedStep['type'], out: unknown): Record<string, unknown> {
@@ -207,7 +207,7 @@ test('results of steps that the SDK executes are returned as submitted', () => {
 
 const SDK_HEADERS = { 'upstash-workflow-sdk-version': '1' };
 const read = (status: number, headers: Record<string, string>, body = '', changes: Partial<StepCall> = {}): StepOutcome =>
-  upstashSteps.read({ status, headers, body: Buffer.from(body) }, callOf(changes), NOW);
+  upstashStepCodec.read({ status, headers, body: Buffer.from(body) }, callOf(changes), NOW);
 
 function failureOf(outcome: StepOutcome) {
   assert.ok(outcome.kind === 'failure');

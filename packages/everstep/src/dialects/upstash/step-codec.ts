@@ -136,7 +136,7 @@ function read(response: EndpointResponse, call: StepCall, now: number): StepOutc
   if (isSuccess) {
     return failure(
       'not-protocol',
-      `the endpoint returned ${status} without the header ${PREFIX}${HEADERS.protocol}. Either this URL is not a workflow endpoint, or its SDK is too old: ${describeBody(response, hidesData)}. Serve the workflow with @upstash/workflow 1.x at exactly this URL, and make sure that no proxy responds in its place`,
+      `the endpoint returned ${status} without the header ${PREFIX}${HEADERS.protocol} (${describeBody(response, hidesData)}). Either this URL is not a workflow endpoint, or its SDK is too old. Serve the workflow with @upstash/workflow 1.x at exactly this URL, and make sure that no proxy responds in its place`,
       NEVER,
     );
   }
@@ -144,7 +144,7 @@ function read(response: EndpointResponse, call: StepCall, now: number): StepOutc
   return failure('http', message, retry);
 }
 
-export const upstashSteps: StepCodec = {
+export const upstashStepCodec: StepCodec = {
   body,
   headers,
   isReply: (responseHeaders) => headerOf(responseHeaders, PREFIX + HEADERS.protocol) !== undefined,

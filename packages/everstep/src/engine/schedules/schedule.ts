@@ -129,14 +129,14 @@ export function skipTick(schedule: Schedule, reason: DayCountKind | null, contex
   return { schedule: movedSchedule, unit: { guards, writes } };
 }
 
-/** A schedule whose tick has started runs. */
+/** Decision that starts the runs of a schedule, for a tick or a manual run. */
 export interface FiredSchedule extends ScheduleDecision {
   /** One run, or one run for each endpoint if the schedule publishes to a URL group. */
   readonly startedRuns: readonly StartedRun[];
 }
 
-/** Inputs of a tick in addition to its schedule. */
-export interface TickFacts {
+/** Inputs of a start in addition to the schedule. */
+export interface StartInputs {
   /** Endpoints of the URL group to which the schedule publishes. Null if it does not publish to a group. */
   readonly endpoints?: readonly GroupEndpoint[] | null;
   /** Time of the admission, Unix ms. Null if no admission was required. */
@@ -144,7 +144,7 @@ export interface TickFacts {
 }
 
 /** Returns the runs that a tick starts. A message to a URL group starts one run for each endpoint. */
-function startRuns(schedule: Schedule, tickAt: number, facts: Required<TickFacts>, context: DecisionContext) {
+function startRuns(schedule: Schedule, tickAt: number, facts: Required<StartInputs>, context: DecisionContext) {
   const { endpoints, admittedAt } = facts;
   const { instanceId, scheduleId, settings } = schedule;
   const start = (workflowUrl: string, message: RunSettings['message']): StartedRun =>
@@ -170,14 +170,14 @@ function startRuns(schedule: Schedule, tickAt: number, facts: Required<TickFacts
 }
 
 /**
- * Starts a run for the due tick. The run and the move to the next tick are one unit, guarded by this tick, so no tick starts
- * two runs. The next tick is later than now. Several missed ticks, for example after downtime, start one run. Returns null if
- * no tick is due.
+ * Starts the runs of the due tick. The runs and the move to the next tick are one unit, guarded by this tick, so no tick fires
+ * twice. The next tick is later than now. Several missed ticks, for example after downtime, fire once. Returns null if no tick
+ * is due.
  */
 export function fireSchedule(
   schedule: Schedule,
   context: DecisionContext,
-  { endpoints = null, admittedAt = null }: TickFacts = {},
+  { endpoints = null, admittedAt = null }: StartInputs = {},
 ): FiredSchedule | null {
   const { instanceId, scheduleId, nextAt: tickAt } = schedule;
   if (tickAt === null || tickAt > context.now) return null;
@@ -203,7 +203,7 @@ export function fireSchedule(
 export function runSchedule(
   schedule: Schedule,
   context: DecisionContext,
-  { endpoints = null, admittedAt = null }: TickFacts = {},
+  { endpoints = null, admittedAt = null }: StartInputs = {},
 ): FiredSchedule {
   const { instanceId, scheduleId, nextAt } = schedule;
   const startedRuns = startRuns(schedule, context.now, { endpoints, admittedAt }, context);
@@ -219,7 +219,7 @@ export function runSchedule(
   return { schedule: updatedSchedule, startedRuns, unit };
 }
 
-/** Returns the next ticks after `afterMs` in Unix ms, even if the schedule is paused; fewer if there are no more. */
+/** Returns up to `count` ticks after `afterMs`, in Unix ms. Ignores whether the schedule is paused. */
 export function nextTicks(
   { cron, timeZone }: Pick<Schedule, 'cron' | 'timeZone'>,
   afterMs: number,

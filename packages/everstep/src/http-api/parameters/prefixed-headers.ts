@@ -1,4 +1,4 @@
-/** Reads the request headers of the server, which have the prefix of the dialect. */
+/** Reads the request headers that start with the prefix of the dialect. */
 import type { StaticDecode, TObject } from 'typebox';
 import { ApiError } from '../../contract/error-codes.js';
 import type { Dialect } from '../../dialects/index.js';
@@ -24,7 +24,7 @@ export function toUtf8(value: string): string {
  * Result of reading prefixed headers. A family is a group of headers that carry other headers, such as `Forward-*`; its
  * name ends with the hyphen.
  */
-export interface ReadHeaders<Schema extends TObject, Family extends string> {
+export interface PrefixedHeaders<Schema extends TObject, Family extends string> {
   readonly values: StaticDecode<Schema>;
   /** Headers by their lowercase names, without the name of the family. Their values are unchanged. */
   readonly families: Readonly<Record<Family, Readonly<Record<string, string>>>>;
@@ -52,7 +52,7 @@ export function readPrefixedHeaders<Schema extends TObject, Family extends strin
   families: readonly Family[],
   headers: ReceivedHeaders,
   dialect: Dialect,
-): ReadHeaders<Schema, Family> {
+): PrefixedHeaders<Schema, Family> {
   const names = namesOf(schema);
   const values: Record<string, unknown> = {};
   const pairsByFamily = new Map<Family, [string, string][]>(families.map((family) => [family, []]));
@@ -74,7 +74,7 @@ export function readPrefixedHeaders<Schema extends TObject, Family extends strin
         throw unknownHeader(receivedName, [...names.values()], families, dialect);
       }
       const forwardedName = unprefixedName.slice(family.length);
-      // The published SDK forwards the headers of the request that starts a run. Its signature must not be forwarded.
+      // The published SDK forwards all headers of the request that starts a run. They can include a signature, which must not be forwarded.
       if (!dialect.isSignature(forwardedName)) pairsByFamily.get(family)?.push([forwardedName, text]);
       continue;
     }
@@ -92,7 +92,7 @@ export function readPrefixedHeaders<Schema extends TObject, Family extends strin
   const familyHeaders: Record<string, Readonly<Record<string, string>>> = {};
   for (const [family, pairs] of pairsByFamily) familyHeaders[family] = Object.fromEntries(pairs);
   // Each property was read with its own schema above, and each family has an entry.
-  return { values: values as StaticDecode<Schema>, families: familyHeaders as ReadHeaders<Schema, Family>['families'] };
+  return { values: values as StaticDecode<Schema>, families: familyHeaders as PrefixedHeaders<Schema, Family>['families'] };
 }
 
 const removeHyphens = (name: string): string => name.replaceAll('-', '');

@@ -3,14 +3,14 @@
  */
 import type { TObject } from 'typebox';
 import { upstash } from '../../dialects/upstash/index.js';
-import { type ReadHeaders, type ReceivedHeaders, readPrefixedHeaders, toUtf8 } from '../parameters/prefixed-headers.js';
+import { type PrefixedHeaders, type ReceivedHeaders, readPrefixedHeaders, toUtf8 } from '../parameters/prefixed-headers.js';
 
 /** Reads values by their schema, and families of headers by their prefix. Throws ApiError. */
 export function readKnownHeaders<Schema extends TObject, Family extends string>(
   schema: Schema,
   families: readonly Family[],
   headers: ReceivedHeaders,
-): ReadHeaders<Schema, Family> {
+): PrefixedHeaders<Schema, Family> {
   const { receivedPrefix } = upstash;
   const names = new Set(Object.keys(schema.properties).map((name) => receivedPrefix + name.toLowerCase()));
   const prefixes = families.map((family) => receivedPrefix + family.toLowerCase());

@@ -178,7 +178,7 @@ test('limits the connections that are not accepted yet by address', async () => 
   const small = await WorkerHarness.open({ trustedProxies: ['127.0.0.1'] });
   const from = (address: string) => ({ headers: { 'x-forwarded-for': `198.51.100.1, ${address}` } });
   const workers: TestWorker[] = [];
-  for (let n = 0; n < LIMITS.maxUnacceptedWorkersOfAddress; n++) workers.push(await small.dial(from('203.0.113.7')));
+  for (let n = 0; n < LIMITS.maxUnacceptedWorkersPerNetwork; n++) workers.push(await small.dial(from('203.0.113.7')));
   await assert.rejects(small.dial(from('203.0.113.7')), /503/);
   const other = await small.dial(from('203.0.113.8'));
   other.send(small.hello());

@@ -12,7 +12,7 @@ export class UnacceptedWorkers {
   refusalOf(network: string | null): string | null {
     if (this.total >= LIMITS.maxUnacceptedWorkers) return 'too many workers are connecting; retry later';
     const networkCount = network === null ? 0 : (this.countByNetwork.get(network) ?? 0);
-    return networkCount < LIMITS.maxUnacceptedWorkersOfAddress
+    return networkCount < LIMITS.maxUnacceptedWorkersPerNetwork
       ? null
       : 'too many workers are connecting from this address; retry later, or add the address to EVERSTEP_TRUSTED_PROXIES if it is a proxy';
   }

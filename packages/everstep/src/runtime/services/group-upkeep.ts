@@ -121,7 +121,8 @@ export class GroupUpkeep {
       count += entries.length;
       await this.yieldToOthers();
     }
-    if (count > 0) log.info({ entries: count }, 'grouped dead letters from an earlier version');
+    if (count > 0)
+      log.info({ entries: count }, 'grouped dead letters that an earlier version of Everstep had left without a group');
     await this.recount();
     while (!this.isStopped && (await deadLetterGroups.tidy({ now: now(), limit: ROWS_PER_STEP })) > 0) await this.yieldToOthers();
   }

@@ -184,7 +184,7 @@ const testAlertDestination = operation({
   audit: change('alert-destination.test', 'name'),
   tag: TAG,
   summary: 'Send a test notice',
-  description: `Sends a notice of the type \`alert.test\` to the destination. At most ${LIMITS.maxTestNoticesPerHour} per hour.`,
+  description: `Sends a notice of the type \`alert.test\` to the destination. Each queue instance can send up to ${LIMITS.maxTestNoticesPerHour} test notices per hour.`,
   method: 'POST',
   path: `${DESTINATIONS_PATH}/{name}/test`,
   unknownQuery: 'refuse',
@@ -198,7 +198,10 @@ const testAlertDestination = operation({
     const outcome = await service.alerts.test({ instanceId, name });
     if (outcome === 'not-found') throw noSuchObject('alert destination', name);
     if (outcome === 'too-many-tests')
-      throw new ApiError('conflict', `at most ${LIMITS.maxTestNoticesPerHour} test notices are sent per hour; retry later`);
+      throw new ApiError(
+        'conflict',
+        `the queue instance has reached the limit of ${LIMITS.maxTestNoticesPerHour} test notices per hour; retry later`,
+      );
     return respond(200, outcome);
   },
 });
@@ -269,7 +272,7 @@ const putLifecycleWebhook = operation({
   audit: change('lifecycle-webhook.put', 'name'),
   tag: TAG,
   summary: 'Create or replace a lifecycle webhook',
-  description: 'The destination receives a notice for each matching event of a run from now on. Each notice is a billed message.',
+  description: 'The destination receives a notice for each matching run event from now on. Each notice is a billed message.',
   method: 'PUT',
   path: `${WEBHOOKS_PATH}/{name}`,
   unknownQuery: 'refuse',
@@ -320,7 +323,7 @@ export const alertSettingOperations: readonly Operation[] = [
     'deleteLifecycleWebhook',
     WEBHOOKS_PATH,
     'lifecycle webhook',
-    'Notices that already exist are still sent.',
+    'Pending notices are still sent.',
     (alerts, object) => alerts.deleteWebhook(object),
   ),
 ];

@@ -49,7 +49,10 @@ export async function locationsOf(
 
 async function locationOf(client: pg.ClientBase, instanceId: string): Promise<InstanceLocation> {
   const [location] = await locationsOf(client, { only: instanceId, limit: 1 });
-  if (!location) throw new DistributionError(`there is no queue instance ${instanceId}, or the tables are not distributed`);
+  if (!location)
+    throw new DistributionError(
+      `queue instance ${instanceId} was not found, or the tables are not distributed; see everstep store status`,
+    );
   return location;
 }
 
