@@ -437,10 +437,7 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.maxKeptAttemptBodyBytes <= limits.maxKeptResponseBytes, 'maxKeptAttemptBodyBytes <= maxKeptResponseBytes'],
     [limits.maxReplyBytes < limits.maxWorkerMessageBytes, 'maxReplyBytes < maxWorkerMessageBytes'],
     [limits.maxWorkersPerInstance <= limits.maxWorkers, 'maxWorkersPerInstance <= maxWorkers'],
-    [
-      limits.maxUnacceptedWorkersPerNetwork < limits.maxUnacceptedWorkers,
-      'maxUnacceptedWorkersPerNetwork < maxUnacceptedWorkers',
-    ],
+    [limits.maxUnacceptedWorkersPerNetwork < limits.maxUnacceptedWorkers, 'maxUnacceptedWorkersPerNetwork < the total'],
     [limits.maxInlineBytes <= limits.partBytes, 'maxInlineBytes <= partBytes'],
     [limits.maxStepResultBytes <= limits.maxPageBytes, 'maxStepResultBytes <= maxPageBytes'],
     // Two of the longest values are in memory at a time: one is read while the other is sent.

@@ -33,6 +33,10 @@ describe('account pages', { skip }, () => {
   const dialog = () => window.page.getByRole('dialog');
   const inDialog = (name: string) => dialog().getByRole('button', { name, exact: true });
   const dialogClosed = () => dialog().waitFor({ state: 'detached' });
+  const confirmDialog = async (name: string) => {
+    await inDialog(name).click();
+    await dialogClosed();
+  };
   /** Waits until the focus has moved into a new dialog. Keys that are pressed before then go to the page. */
   const dialogFocused = () => window.page.locator('[role="dialog"]:focus-within').waitFor();
   const showsText = (text: string) => window.page.getByText(text).first().waitFor();
@@ -91,8 +95,7 @@ describe('account pages', { skip }, () => {
     await button('Resume').click();
     await button('Pin limits').click();
     await dialog().getByLabel('Max starts per period').fill('1000');
-    await inDialog('Pin limits').click();
-    await dialogClosed();
+    await confirmDialog('Pin limits');
     await showsText('No deliveries are waiting for this key');
     await button('Unpin').click();
     await button('Pin limits').waitFor();
@@ -125,8 +128,7 @@ describe('account pages', { skip }, () => {
     await row('30 6 1 1 *').click();
     await window.page.getByRole('heading', { level: 1, name: /^Schedule / }).waitFor();
     await button('Run now').click();
-    await inDialog('Run now').click();
-    await dialogClosed();
+    await confirmDialog('Run now');
     await card('Details').getByRole('link').waitFor();
     await window.page.getByRole('grid', { name: 'Runs of this schedule' }).getByRole('row').nth(1).waitFor();
     await button('Edit').click();
@@ -160,8 +162,7 @@ describe('account pages', { skip }, () => {
     ]);
     await button('Edit mail').click();
     await dialog().getByLabel('Parallelism (1 delivers messages in order)').fill('7');
-    await inDialog('Save queue').click();
-    await dialogClosed();
+    await confirmDialog('Save queue');
     await window.page.getByRole('gridcell', { name: '7', exact: true }).waitFor();
   });
 
@@ -201,8 +202,7 @@ describe('account pages', { skip }, () => {
     await button('New URL group').click();
     await dialog().getByLabel('Group name').fill('shops');
     await dialog().getByLabel('First endpoint URL').fill(`${receiver.url}/ok/one`);
-    await inDialog('Create group').click();
-    await dialogClosed();
+    await confirmDialog('Create group');
     await button('Edit URL group shops').click();
     await dialog().getByLabel('New endpoint URL').fill(`${receiver.url}/ok/two`);
     await dialog().getByLabel('Name (optional)').fill('two');
@@ -213,8 +213,7 @@ describe('account pages', { skip }, () => {
     await inDialog('Remove two').click();
     await inDialog('Remove two').waitFor({ state: 'detached' });
     await inDialog('Delete group').click();
-    await inDialog('Delete group with 1 endpoint').click();
-    await dialogClosed();
+    await confirmDialog('Delete group with 1 endpoint');
     await row('shops').waitFor({ state: 'detached' });
   });
 
@@ -224,8 +223,7 @@ describe('account pages', { skip }, () => {
     await dialog().getByLabel('Destination (URL or URL group)').fill(`${receiver.url}/ok/by-hand`);
     await dialog().getByLabel('Body').fill('{"hello":"shop"}');
     await dialog().getByText('Sent as JSON').waitFor();
-    await inDialog('Send message').click();
-    await dialogClosed();
+    await confirmDialog('Send message');
     await button('Show 1 new message').click();
     await row('/ok/by-hand').getByText('Delivered').waitFor();
     assert.ok(receiver.receivedBodies.includes('{"hello":"shop"}'));
@@ -236,8 +234,7 @@ describe('account pages', { skip }, () => {
     assert.deepEqual(await window.findings(), []);
     await inDialog('Cancel message').click();
     await events.getByText('Canceled').waitFor();
-    await inDialog('Close').click();
-    await dialogClosed();
+    await confirmDialog('Close');
     await waitUntilEqual(async () => 'message' in (await window.parameters()), false);
     await window.page.getByLabel('State').selectOption('FAILED');
     await row('Failed').waitFor();
@@ -261,8 +258,7 @@ describe('account pages', { skip }, () => {
     await button('Show token').click();
     await button('Change budget').click();
     await dialog().getByLabel('Dollars').fill('20');
-    await inDialog('Set budget').click();
-    await dialogClosed();
+    await confirmDialog('Set budget');
     await showsText('$20.00');
     await window.page.getByRole('progressbar', { name: "Share of this month's budget spent" }).waitFor();
     assert.deepEqual(await window.findings(), []);
@@ -275,8 +271,7 @@ describe('account pages', { skip }, () => {
     await window.page.getByLabel('Canceled runs: max days').fill('30');
     await button('Save').click();
     await dialog().getByText('Canceled runs').waitFor();
-    await inDialog('Save and delete').click();
-    await dialogClosed();
+    await confirmDialog('Save and delete');
     await window.page.reload();
     await window.waitUntilSettled();
     await waitUntilEqual(() => window.page.getByLabel('Canceled runs: max days').inputValue(), '30');
@@ -287,19 +282,16 @@ describe('account pages', { skip }, () => {
     await button('Invite').click();
     await dialog().getByLabel('Email').fill('ivy@shop.example');
     await inDialog('Invite').click();
-    await inDialog('Done').click();
-    await dialogClosed();
+    await confirmDialog('Done');
     await button('Revoke invitation for ivy@shop.example').click();
-    await inDialog('Revoke invitation').click();
-    await dialogClosed();
+    await confirmDialog('Revoke invitation');
     await row('ivy@shop.example').waitFor({ state: 'detached' });
     await button('Invite').click();
     await dialog().getByLabel('Email').fill('grace@shop.example');
     await dialog().getByLabel('Role').selectOption('finance');
     await inDialog('Invite').click();
     const link = (await dialog().getByText(/#inv_/).textContent()) ?? '';
-    await inDialog('Done').click();
-    await dialogClosed();
+    await confirmDialog('Done');
     await row('grace@shop.example').getByText('Invited').waitFor();
     const invited = await harness.window();
     await invited.page.goto(link);
@@ -310,20 +302,17 @@ describe('account pages', { skip }, () => {
     await window.waitUntilSettled();
     await button('Change role of grace@shop.example').click();
     await dialog().getByLabel('Role').selectOption('admin');
-    await inDialog('Change role').click();
-    await dialogClosed();
+    await confirmDialog('Change role');
     await row('grace@shop.example').getByText('admin').waitFor();
     await button('Remove grace@shop.example').click();
-    await inDialog('Remove from team').click();
-    await dialogClosed();
+    await confirmDialog('Remove from team');
     await row('grace@shop.example').waitFor({ state: 'detached' });
   });
 
   test('team: an API key is created and revoked', async () => {
     await window.goTo('team');
     await button('Revoke laptop').click();
-    await inDialog('Revoke key').click();
-    await dialogClosed();
+    await confirmDialog('Revoke key');
     await row('laptop').getByText('Revoked').waitFor();
     await button('New key').click();
     await dialog().getByLabel('Name').fill('tablet');
@@ -348,8 +337,7 @@ describe('account pages', { skip }, () => {
     await dialog().getByLabel('Metadata').fill('[1]');
     await dialog().getByText('Enter a JSON object').waitFor();
     await dialog().getByLabel('Metadata').fill('{"year": 1871}');
-    await inDialog('Add document').click();
-    await dialogClosed();
+    await confirmDialog('Add document');
     await showsText('1 document in ');
     await window.page.getByLabel('Query', { exact: true }).fill('towns');
     await window.page.getByLabel('Filter').fill('@metadata.year < 1900');
