@@ -47,7 +47,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
   const limitOf = createLimitOf({ accounts, plans, isOperator: (userId) => isOperator(rules, userId) });
   const apiKeyRules = createApiKeyRules(rules);
   const failedLogins = createFailedLogins();
-  const countFailure = ({ address }: { readonly address: string }) => failedLogins.record({ email: '', address }, now());
+  const countFailure = ({ address }: { readonly address: string }) => failedLogins.recordFailure({ email: '', address }, now());
   const { invite, ...invitations } = createInvitations(rules);
   const login = createLogin({ rules, failedLogins, ...(options.log ? { log: options.log } : {}) });
   const { start: startSession, ...sessions } = createSessions(rules, login.logIn);

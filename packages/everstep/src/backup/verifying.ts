@@ -48,7 +48,10 @@ async function fileNamesIn(directory: string): Promise<readonly string[]> {
 async function verifyAtRest({ dataDir, storeFile }: VerifyOptions): Promise<StoreVerification> {
   const companionFiles = dirname(storeFile) === dataDir ? [credentialsFile(dataDir)] : [];
   const inspection = inspectStoppedStore(storeFile, companionFiles);
-  if (!inspection) throw new BackupError(`There is no store at ${storeFile}. Set the data directory with --data-dir.`);
+  if (!inspection)
+    throw new BackupError(
+      `There is no store at ${storeFile}. Set the data directory with --data-dir, or the store with --store.`,
+    );
   const { schema, problems, doubts } = inspection;
   assertSound(STORE_FILE, problems);
   const directory = join(dirname(storeFile), SEARCH_DIRECTORY);

@@ -1,4 +1,4 @@
-/** Prints what happens in a run while it happens, from repeated reads of its journal. */
+/** Prints the progress of a run by polling its journal. */
 import { duration, printable, type Screen, shorten, styled } from './output.js';
 
 /** Describes how a step ended, for steps that do more than execute code. */
@@ -92,10 +92,10 @@ function outcomeText(outcome: StoryOutcome | null, durationText: string): string
 function waitText({ target, createdAt }: StoryWait): string {
   switch (target.kind) {
     case 'time':
-      return `sleeping for ${duration(target.until - createdAt)}; no process is running`;
+      return `sleeping for ${duration(target.until - createdAt)}; no code is running`;
     case 'event': {
       const events = target.eventIds.map(printable).join(' or ');
-      return `waiting for event ${events} (timeout ${duration(target.until - createdAt)}); no process is running`;
+      return `waiting for event ${events} (timeout ${duration(target.until - createdAt)}); no code is running`;
     }
     case 'run':
       return `invoked run ${printable(target.workflowRunId)}`;

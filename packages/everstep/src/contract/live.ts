@@ -42,7 +42,10 @@ export const NodeEntry = Type.Object(
     leaving: Type.Boolean({ description: 'The node is stopping and does not accept new work.' }),
     self: Type.Boolean({ description: 'This node sent the response.' }),
     runsClaimed: Type.Integer({ minimum: 0, description: 'Number of pending run deliveries that the node has claimed.' }),
-    gates: Type.Integer({ minimum: 0, description: 'Number of queue instances whose gates the node holds.' }),
+    gates: Type.Integer({
+      minimum: 0,
+      description: 'Number of queue instances whose queues, flow control keys and destinations this node manages.',
+    }),
   },
   { ...NO_OTHER_PROPERTIES, description: 'Node: one process of the server.' },
 );

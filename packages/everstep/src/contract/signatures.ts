@@ -27,7 +27,7 @@ const Origins = Type.Array(Type.String({ maxLength: LIMITS.maxOriginLength }), {
 });
 const OriginsOrNull = Type.Union([Origins, Type.Null()], {
   description:
-    'Null when origins are not set. Then plain messages to all origins are signed with the signing keys until the first step is delivered. Afterwards, only those to workflow origins are.',
+    'Null when origins are not set. Then plain messages to all origins are signed with the signing keys until the first step is delivered. After that, only plain messages to workflow origins are signed with the signing keys.',
 });
 
 export const SignatureSettingsSchema = Type.Object(

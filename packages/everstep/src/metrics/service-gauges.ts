@@ -5,7 +5,7 @@ import type { StoreMeasure } from '../ports/stores/store.js';
 import { LabelValues, OTHER } from './label-values.js';
 import type { MetricRegistry } from './registry.js';
 
-/** Slots of a connection of a worker. */
+/** Slots of one worker connection. */
 export interface WorkerSlots {
   readonly app: string;
   readonly slots: number;
@@ -39,7 +39,7 @@ interface Sum {
 
 const earliest = (a: number | null, b: number | null): number | null => (a === null ? b : b === null ? a : Math.min(a, b));
 
-/** Sums the counts by name: the names with the most deliveries, and all others as `other`. */
+/** Sums the counts by name. Names after the `maxNames` with the most deliveries are combined as `other`. */
 function sumsOf(gates: readonly GateCounts[], maxNames: number): ReadonlyMap<string, Sum> {
   const sumsByName = new Map<string, Sum>();
   const add = (name: string, { waiting, inFlight, oldestSince }: Sum) => {

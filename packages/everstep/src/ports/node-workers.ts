@@ -2,7 +2,7 @@
 import type { SharedChange } from './cluster.js';
 import type { WorkerStatus } from './workers.js';
 
-/** A node with a lease that is not leaving. */
+/** A node that has a lease and is not stopping. */
 export interface ClusterMember {
   readonly nodeId: string;
   /** URL at which workers reach this node; null if it has none. */

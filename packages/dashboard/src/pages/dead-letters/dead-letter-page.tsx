@@ -55,7 +55,7 @@ export default function DeadLetterPage() {
       {isGone && data === undefined ? (
         <div className="card">
           <EmptyState
-            title="This dead letter is no longer in the queue"
+            title="This dead letter is no longer in the dead letter queue"
             action={
               <Link className="button" to="/q/$instanceId/dead-letters" params={{ instanceId }}>
                 View dead letters
@@ -73,7 +73,8 @@ export default function DeadLetterPage() {
         <div className="stack">
           {isGone ? (
             <div className="notice" data-tone="info" role="status">
-              This dead letter is no longer in the queue: it was resumed, restarted or deleted, or its retention ended.
+              This dead letter is no longer in the dead letter queue: it was resumed, restarted or deleted, or its retention
+              ended.
             </div>
           ) : error === null ? null : (
             <FailureNotice failure={error} onRetry={() => void refetch()} />

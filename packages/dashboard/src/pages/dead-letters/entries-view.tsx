@@ -150,7 +150,7 @@ export function EntriesView() {
                 </button>
               }
             >
-              Dead letters that were resumed, restarted or deleted are no longer in the queue.
+              Dead letters that were resumed, restarted or deleted are no longer in the dead letter queue.
             </EmptyState>
           ) : (
             <EmptyState title="No dead letters">Runs that fail permanently appear here.</EmptyState>

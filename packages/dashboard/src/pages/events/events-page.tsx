@@ -117,7 +117,7 @@ export default function EventsPage() {
     <>
       <PageTitle
         title="Events"
-        lead="Runs that are waiting for an event. A call to a webhook also sends an event; its id is part of the webhook URL."
+        lead="Runs that are waiting for an event. Calling a webhook also sends an event; the event id is part of the webhook URL."
         actions={
           <ActionButton variant="primary" disabledReason={readOnlyReason} onClick={sendDialog.open}>
             Send event

@@ -30,7 +30,7 @@ export function TokensCard({ instance }: { readonly instance: InstanceRecord }) 
     );
   return (
     <Card
-      title="Tokens"
+      title="Permanent tokens"
       actions={
         <ActionButton small disabledReason={readOnlyReason} onClick={() => setIsConfirming(true)}>
           Rotate tokens
@@ -61,7 +61,7 @@ export function TokensCard({ instance }: { readonly instance: InstanceRecord }) 
       >
         <p>
           Creates new values for both tokens. <strong>The current tokens stop working immediately</strong>, and this cannot be
-          undone. Update every app that calls this instance. Runs continue.
+          undone. Update every app that uses them. Named tokens are not affected, and runs continue.
         </p>
       </ConfirmDialog>
     </Card>

@@ -91,7 +91,7 @@ export function BudgetCard({ instance }: { readonly instance: InstanceRecord }) 
             ['Spent this month', spentDollars === undefined ? '…' : dollarText(spentDollars)],
             ['Monthly budget', budget === 0 ? 'no limit' : dollarText(budget)],
             ['Budget alerts at 80% and 100%', alertUrl ?? 'off'],
-            ['Requests today', countText(instance.requests_today)],
+            ['Runs started today', countText(instance.requests_today)],
             ['Stored by this instance', storage ? bytesText(storage.instance_bytes) : '…'],
             ['Stored by the account', storage ? storageText(storage) : '…'],
           ]}
@@ -187,7 +187,7 @@ function BudgetAlertDialog({ id, url, onClose }: { readonly id: string; readonly
         })
       }
     >
-      <p>Everstep sends a signed request to this URL when 80%, and again when 100%, of the monthly budget is spent.</p>
+      <p>Everstep sends a signed request to this URL when 80% of the monthly budget is spent, and again at 100%.</p>
       <TextField label="URL (empty for no alerts)" mono value={text} onChange={setText} />
     </ConfirmDialog>
   );

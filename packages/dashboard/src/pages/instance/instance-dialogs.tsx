@@ -24,7 +24,8 @@ export const MoveInstanceDialog = ({ instance, onClose }: InstanceDialogProps) =
     onClose={onClose}
   >
     Its runs, dead letters, schedules and tokens do not change, and runs continue. The team gets access and is billed from now on.
-    Everyone else loses access. This cannot be undone: the instance can be moved to another team, but not to a personal account.
+    Other users lose access, but tokens that they know stay valid until you rotate or revoke them. This cannot be undone: the
+    instance can be moved to another team, but not to a personal account.
   </MoveDialog>
 );
 

@@ -208,9 +208,7 @@ function NewTokenDialog({ onClose, onCreated }: NewTokenDialogProps) {
           </label>
         ))}
       </fieldset>
-      {scopes.has('connect') ? (
-        <TextField label="App that connects workers" placeholder="All apps" value={app} onChange={setApp} />
-      ) : null}
+      {scopes.has('connect') ? <TextField label="Worker app" placeholder="All apps" value={app} onChange={setApp} /> : null}
       <SelectField label="Expires" value={days} onChange={setDays}>
         {Object.entries(EXPIRIES).map(([value, text]) => (
           <option key={value} value={value}>

@@ -104,12 +104,12 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
         title={action === 'delete' ? 'Abort this deletion?' : 'Abort this repair?'}
         open={isAborting}
         onClose={() => setIsAborting(false)}
-        confirmText="Abort repair"
+        confirmText={action === 'delete' ? 'Abort deletion' : 'Abort repair'}
         danger
         onConfirm={() => change({ kind: 'abort' })}
       >
         <p>
-          {quantity(counts.pending, 'pending dead letter')} {counts.pending === 1 ? 'stays' : 'stay'} in the queue.
+          {quantity(counts.pending, 'pending dead letter')} {counts.pending === 1 ? 'stays' : 'stay'} in the dead letter queue.
           {counts.started === 0
             ? ''
             : ` ${quantity(counts.started, 'run')} in progress ${counts.started === 1 ? 'continues' : 'continue'}.`}{' '}
@@ -145,7 +145,7 @@ function RateChange({ rate, isWaiting, disabledReason, busy, onSet }: RateChange
             disabledReason={disabledReason ?? (newRate === rate ? 'The rate has not changed' : undefined)}
             busy={busy}
           >
-            {isWaiting ? `Continue at ${rateText(newRate)}` : `Apply ${rateText(newRate)}`}
+            {isWaiting ? `Continue at ${rateText(newRate)}` : `Set rate to ${rateText(newRate)}`}
           </ActionButton>
         </div>
       </form>

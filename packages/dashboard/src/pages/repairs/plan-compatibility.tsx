@@ -98,8 +98,8 @@ export function PlanCheck({ repair }: { readonly repair: RepairEntry }) {
       </div>
       <div className="card-body stack">
         <p className="muted">
-          Checks whether the deployed code still requests the recorded steps. No step runs and nothing is recorded. A compatible
-          run can still fail.
+          Checks whether the deployed code still requests the recorded steps. No steps are executed, and nothing is recorded. A
+          compatible run can still fail.
         </p>
         {failure === null ? null : <FailureNotice failure={failure} />}
         {checks === null ? busy ? <Skeleton lines={2} /> : null : <Results checks={checks} total={total} />}

@@ -20,7 +20,7 @@ export function ProgressBar({ counts, label, thin = false }: ProgressBarProps) {
       aria-valuemin={0}
       aria-valuemax={total}
       aria-valuenow={ended}
-      aria-valuetext={`${countText(ended)} of ${countText(total)} ended`}
+      aria-valuetext={`${countText(ended)} of ${countText(total)} processed`}
     >
       {ITEM_ORDER.map((state) =>
         counts[state] === 0 ? null : (

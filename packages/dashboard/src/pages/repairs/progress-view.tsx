@@ -33,7 +33,7 @@ export function ProgressView({ repair }: { readonly repair: RepairEntry }) {
         <div className="card-head">
           <h2 id="repair-progress">{isOver(repair) ? 'Report' : 'Progress'}</h2>
           <span className="muted numeric">
-            {countText(endedOf(counts))} of {countText(counts.total)} ended
+            {countText(endedOf(counts))} of {countText(counts.total)} processed
           </span>
         </div>
         <div className="card-body stack">

@@ -67,7 +67,7 @@ test('an automatic stop states its reason and how many entries were not processe
   });
   assert.equal(
     statusText(stopped),
-    'Stopped automatically: 3 of the first 10 failed again. 497 dead letters were not processed and stay in the queue.',
+    'Stopped automatically: 3 of the first 10 failed again. 497 dead letters were not processed and stay in the dead letter queue.',
   );
 });
 
@@ -76,7 +76,7 @@ test('distinguishes an undone delete, a discarded plan and an aborted repair', (
   assert.match(statusText(repair({ state: 'aborted', startedAt: null })), /discarded; nothing was changed/);
   assert.equal(
     statusText(repair({ state: 'aborted', counts: { total: 3, succeeded: 2, pending: 1 } })),
-    'Aborted: 2 succeeded. 1 dead letter was not processed and stays in the queue.',
+    'Aborted: 2 succeeded. 1 dead letter was not processed and stays in the dead letter queue.',
   );
 });
 

@@ -96,7 +96,7 @@ export const groupVerdict = ({
 }: CanaryGroup): Verdict & { readonly name: string } => ({
   badge: GROUP_VERDICTS[verdict],
   text: `${countText(failed)} of ${countText(total)} failed again`,
-  name: message === '' ? (fingerprint ?? 'Without a group') : message,
+  name: message === '' ? (fingerprint ?? 'No error group') : message,
 });
 
 /**
@@ -122,7 +122,8 @@ export function consequences({ action, counts, plan }: Pick<RepairEntry, 'action
   const { total } = counts;
   const runs = quantity(total, 'new run');
   const usage = `The repair uses at least ${quantity(plan.messagesAtLeast, 'message')}. Further steps use more.`;
-  const requeue = 'Each dead letter leaves the queue when its run starts. A run that fails again becomes a new dead letter.';
+  const requeue =
+    'Each dead letter leaves the dead letter queue when its run starts. A run that fails again becomes a new dead letter.';
   const undo = 'The start of a run cannot be undone, but you can pause or abort the repair at any time.';
   switch (action) {
     case 'resume':
@@ -145,7 +146,7 @@ export function consequences({ action, counts, plan }: Pick<RepairEntry, 'action
       ];
     case 'delete':
       return [
-        `${deadLetterCount(total)} ${total === 1 ? 'leaves' : 'leave'} the queue and can no longer be resumed or restarted.`,
+        `${deadLetterCount(total)} ${total === 1 ? 'leaves' : 'leave'} the dead letter queue and can no longer be resumed or restarted.`,
         'The runs themselves stay in the log until their retention ends.',
         'Nothing is deleted until the undo window ends. Until then, you can undo the deletion with one click.',
       ];
@@ -169,8 +170,10 @@ export const endedOf = ({ succeeded, failed, canceled, gone }: RepairEntry['coun
 export function statusText(repair: RepairEntry): string {
   const { state, counts, action, canary, stopMessage } = repair;
   const failures = counts.failed > 0 ? `, ${countText(counts.failed)} failed again` : '';
-  const done =
-    action === 'delete' ? `${countText(counts.succeeded)} deleted` : `${countText(counts.succeeded)} succeeded${failures}`;
+  const resultOf = (succeeded: string): string =>
+    action === 'delete' ? `${succeeded} deleted` : `${succeeded} succeeded${failures}`;
+  const done = resultOf(countText(counts.succeeded));
+  const doneOfTotal = resultOf(`${countText(counts.succeeded)} of ${countText(counts.total)}`);
   switch (state) {
     case 'planning':
       return 'Collecting the dead letters of this repair.';
@@ -181,7 +184,7 @@ export function statusText(repair: RepairEntry): string {
     case 'canary-passed':
       return `Canary passed: ${countText(canary?.succeeded ?? 0)} of ${countText(canary?.total ?? 0)} succeeded. The rest is waiting for your approval.`;
     case 'running':
-      return `In progress: ${done} of ${countText(counts.total)}.`;
+      return `In progress: ${doneOfTotal}.`;
     case 'paused':
       return `Paused: ${done}, ${countText(counts.pending)} pending.${asSentence(stopMessage)}`;
     case 'stopped':
@@ -195,7 +198,7 @@ export function statusText(repair: RepairEntry): string {
           ? 'The plan was discarded; nothing was changed.'
           : `Aborted: ${done}. ${notProcessed(counts.pending)}`;
     case 'done':
-      return `Done: ${done} of ${countText(counts.total)}.`;
+      return `Done: ${doneOfTotal}.`;
   }
 }
 
@@ -204,7 +207,7 @@ const asSentence = (message: string | null): string =>
 const notProcessed = (pending: number): string =>
   pending === 0
     ? 'No dead letters were left.'
-    : `${deadLetterCount(pending)} ${pending === 1 ? 'was' : 'were'} not processed and ${pending === 1 ? 'stays' : 'stay'} in the queue.`;
+    : `${deadLetterCount(pending)} ${pending === 1 ? 'was' : 'were'} not processed and ${pending === 1 ? 'stays' : 'stay'} in the dead letter queue.`;
 
 export interface Verdict {
   readonly badge: BadgeText;
@@ -219,7 +222,7 @@ export function canaryVerdict({
 }: Pick<RepairEntry, 'canary' | 'state' | 'stopReason'>): Verdict | null {
   if (canary === null) return null;
   const { total, ended, failed, maxFailurePercent } = canary;
-  const limit = `the repair stops if more than ${maxFailurePercent}% fail again`;
+  const limit = `the repair stops if more than ${maxFailurePercent}% of the canary or of an error group fail again`;
   if (stopReason === 'canary-failed')
     return { badge: { text: 'Failed', tone: 'bad' }, text: `${countText(failed)} of ${countText(total)} failed again; ${limit}` };
   if (ended === total && (state !== 'aborted' || failed * 100 <= total * maxFailurePercent))

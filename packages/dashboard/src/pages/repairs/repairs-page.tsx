@@ -53,7 +53,7 @@ const COLUMNS: readonly Column<RepairEntry>[] = [
       <div>
         <ProgressBar counts={repair.counts} label={`Progress of ${titleOf(repair)}`} thin />
         <span className="field-hint numeric">
-          {countText(endedOf(repair.counts))} ended
+          {countText(endedOf(repair.counts))} processed
           {repair.counts.failed === 0 ? '' : `, ${countText(repair.counts.failed)} failed again`}
         </span>
       </div>

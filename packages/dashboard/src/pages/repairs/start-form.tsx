@@ -97,8 +97,8 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
                   <strong>Run a canary first</strong>
                   <br />
                   <span className="field-hint">
-                    Repairs one dead letter of each workflow and group, then a second of each, and so on, up to the canary size.
-                    If too many in a group fail again, the repair stops.
+                    Repairs one dead letter of each workflow and error group, then a second of each, and so on, up to the canary
+                    size. If too many of one error group or of the whole canary fail again, the repair stops.
                   </span>
                 </span>
               </label>
@@ -152,9 +152,9 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
         onConfirm={() => change({ kind: 'start', body })}
       >
         <p>
-          {quantity(total, 'dead letter')} {total === 1 ? 'leaves' : 'leave'} the queue in {undoText}. Until then, you can undo
-          the deletion on this page. After that, it cannot be undone, and resume and restart are no longer possible. The runs stay
-          in the log.
+          {quantity(total, 'dead letter')} {total === 1 ? 'leaves' : 'leave'} the dead letter queue in {undoText}. Until then, you
+          can undo the deletion on this page. After that, it cannot be undone, and resume and restart are no longer possible. The
+          runs stay in the log.
         </p>
       </ConfirmDialog>
     </form>

@@ -1,4 +1,4 @@
-/** Dialog that starts a new run from any step of this one. Earlier results are kept; input and results can be edited. */
+/** Dialog that forks a run: starts a new run from any of its steps. Earlier results are kept; input and results can be edited. */
 import { useId, useMemo, useState } from 'react';
 import type { ForkedRun } from '../../../../everstep/src/contract/run-tools.js';
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';

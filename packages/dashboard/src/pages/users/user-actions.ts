@@ -61,11 +61,11 @@ export const USER_ACTIONS: readonly UserAction[] = [
     ...{ id: 'grant-operator', text: 'Make operator', successText: 'Granted the operator role to' },
     applies: ({ is_operator: isOperator, disabled_time: at }) => !isOperator && at === undefined,
     effect:
-      'Operators set plans and manage all users. You can end the role at any time. To hand over, make another user an operator, then end your own role.',
+      'Operators set plans and manage all users. You can revoke the role at any time. To hand over, make another user an operator, then revoke your own role.',
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/operator` }),
   },
   {
-    ...{ id: 'revoke-operator', text: 'End operator role', successText: 'Ended the operator role of', danger: true },
+    ...{ id: 'revoke-operator', text: 'Revoke operator role', successText: 'Revoked the operator role of', danger: true },
     applies: ({ is_operator: isOperator }) => isOperator,
     effect: 'The user is no longer an operator. You can grant the role again. At least one enabled operator must remain.',
     call: ({ id }) => ({ method: 'DELETE', url: path`/v2/users/${id}/operator` }),
@@ -73,7 +73,7 @@ export const USER_ACTIONS: readonly UserAction[] = [
   {
     ...{ id: 'recover', text: 'Create recovery link', successText: 'Created a recovery link for' },
     applies: ({ disabled_time: at }) => at === undefined,
-    effect: 'The link creates one API key for the user. It can be used once, expires in a day, and replaces an earlier link.',
+    effect: 'The link creates one API key for the user. It can be used once, expires in a day, and replaces any earlier link.',
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/recovery` }),
   },
   {

@@ -1,7 +1,7 @@
 /**
- * Counts failed logins in a sliding window by account, by address, and by both, in bounded memory.
+ * Counts failed logins in a sliding window by user, by address, and by both, in bounded memory.
  *
- * Anyone can fail to log in to another user's account, and behind an untrusted proxy all clients have the same
+ * Anyone can enter wrong keys for another user, and behind an untrusted proxy all clients have the same
  * address. So failures of others do not delay a user at an address from which that user has logged in before: an
  * attacker could otherwise lock the user out indefinitely. For the same reason, a shared address is not treated as
  * one attacker.
@@ -13,13 +13,13 @@ import { isPrivateAddress, networkOf } from './client-network.js';
 const MIN_USERS_OF_SHARED_NETWORK = 2;
 
 export interface FailedLoginLimits {
-  /** Limit for one account from one address. */
-  readonly perAccountAndAddress: number;
-  /** Limit for one account from all addresses, and for all accounts from one address. */
-  readonly perAccountOrAddress: number;
+  /** Limit for one user from one address. */
+  readonly perUserAndAddress: number;
+  /** Limit for one user from all addresses, and for all users from one address. */
+  readonly perUserOrAddress: number;
   readonly windowMs: number;
-  /** Maximum number of accounts and addresses in memory. */
-  readonly maxRemembered: number;
+  /** Maximum number of keys in each map. */
+  readonly maxEntries: number;
 }
 
 /** Email and address of a login attempt. All addresses of an IPv6 network count as one. */
@@ -33,66 +33,66 @@ export class FailedLogins {
   /** Times of the latest failures, oldest first. Entries are ordered by their last failure. */
   private readonly failures = new Map<string, readonly number[]>();
   /** Users that logged in from each network. Entries are ordered by the latest login. */
-  private readonly successfulUsers = new Map<string, readonly string[]>();
+  private readonly latestUsersByNetwork = new Map<string, readonly string[]>();
 
   constructor(limits: FailedLoginLimits) {
     this.limits = limits;
   }
 
   /**
-   * Returns the wait before another attempt in ms, 0 for none. `isKnownNetwork` is true if the account has logged in from the
+   * Returns the wait before another attempt in ms, 0 for none. `isKnownNetwork` is true if the user has logged in from the
    * network of this address before.
    */
   waitMs(attempt: LoginAttempt, isKnownNetwork: boolean, now: number): number {
-    const { perAccountAndAddress, perAccountOrAddress } = this.limits;
-    const { account, network, accountAndNetwork } = keysOf(attempt);
-    if (isKnownNetwork) return this.waitMsOf(accountAndNetwork, perAccountAndAddress, now);
+    const { perUserAndAddress, perUserOrAddress } = this.limits;
+    const { user, network, userAndNetwork } = keysOf(attempt);
+    if (isKnownNetwork) return this.waitMsOf(userAndNetwork, perUserAndAddress, now);
     return Math.max(
-      this.waitMsOf(accountAndNetwork, perAccountAndAddress, now),
-      this.waitMsOf(account, perAccountOrAddress, now),
-      this.isShared(attempt) ? 0 : this.waitMsOf(network, perAccountOrAddress, now),
+      this.waitMsOf(userAndNetwork, perUserAndAddress, now),
+      this.waitMsOf(user, perUserOrAddress, now),
+      this.isShared(attempt) ? 0 : this.waitMsOf(network, perUserOrAddress, now),
     );
   }
 
-  /** Returns the time that every attempt from the address must wait; 0 if this depends on the account. */
+  /** Returns the time that every attempt from the address must wait; 0 if this depends on the user. */
   waitMsOfAddress(address: string, now: number): number {
     const { network } = keysOf({ email: '', address });
-    if (isPrivateAddress(address) || this.successfulUsers.has(network)) return 0;
-    return this.waitMsOf(network, this.limits.perAccountOrAddress, now);
+    if (isPrivateAddress(address) || this.latestUsersByNetwork.has(network)) return 0;
+    return this.waitMsOf(network, this.limits.perUserOrAddress, now);
   }
 
   /** Records a successful login. */
   recordSuccess(attempt: LoginAttempt): void {
     const { network } = keysOf(attempt);
-    const users = this.successfulUsers.get(network) ?? [];
-    this.successfulUsers.delete(network);
+    const users = this.latestUsersByNetwork.get(network) ?? [];
+    this.latestUsersByNetwork.delete(network);
     const latestUsers = users.includes(attempt.email) ? users : [...users, attempt.email].slice(-MIN_USERS_OF_SHARED_NETWORK);
-    this.successfulUsers.set(network, latestUsers);
-    forgetOldest(this.successfulUsers, this.limits.maxRemembered);
+    this.latestUsersByNetwork.set(network, latestUsers);
+    forgetOldest(this.latestUsersByNetwork, this.limits.maxEntries);
   }
 
-  record(attempt: LoginAttempt, now: number): void {
-    const { perAccountAndAddress, perAccountOrAddress } = this.limits;
-    const { account, network, accountAndNetwork } = keysOf(attempt);
+  recordFailure(attempt: LoginAttempt, now: number): void {
+    const { perUserAndAddress, perUserOrAddress } = this.limits;
+    const { user, network, userAndNetwork } = keysOf(attempt);
     for (const [key, limit] of [
-      [accountAndNetwork, perAccountAndAddress] as const,
-      [account, perAccountOrAddress] as const,
-      [network, perAccountOrAddress] as const,
+      [userAndNetwork, perUserAndAddress] as const,
+      [user, perUserOrAddress] as const,
+      [network, perUserOrAddress] as const,
     ]) {
       const times = [...(this.failures.get(key) ?? []), now].slice(-limit);
       this.failures.delete(key);
       this.failures.set(key, times);
     }
-    forgetOldest(this.failures, this.limits.maxRemembered);
+    forgetOldest(this.failures, this.limits.maxEntries);
   }
 
   get size(): number {
-    return this.failures.size + this.successfulUsers.size;
+    return this.failures.size + this.latestUsersByNetwork.size;
   }
 
   private isShared(attempt: LoginAttempt): boolean {
     if (isPrivateAddress(attempt.address)) return true;
-    return (this.successfulUsers.get(keysOf(attempt).network)?.length ?? 0) >= MIN_USERS_OF_SHARED_NETWORK;
+    return (this.latestUsersByNetwork.get(keysOf(attempt).network)?.length ?? 0) >= MIN_USERS_OF_SHARED_NETWORK;
   }
 
   private waitMsOf(key: string, limit: number, now: number): number {
@@ -114,17 +114,17 @@ function forgetOldest(map: Map<string, unknown>, max: number): void {
 /** Creates a counter with the limits of the server. */
 export const createFailedLogins = (): FailedLogins =>
   new FailedLogins({
-    perAccountAndAddress: LIMITS.maxFailedLogins,
-    perAccountOrAddress: LIMITS.maxFailedLoginsTotal,
+    perUserAndAddress: LIMITS.maxFailedLogins,
+    perUserOrAddress: LIMITS.maxFailedLoginsTotal,
     windowMs: LIMITS.failedLoginWindowMs,
-    maxRemembered: LIMITS.maxTrackedLoginFailures,
+    maxEntries: LIMITS.maxTrackedLoginFailures,
   });
 
 function keysOf({ email, address }: LoginAttempt) {
   const network = networkOf(address);
   return {
-    account: JSON.stringify({ email }),
+    user: JSON.stringify({ email }),
     network: JSON.stringify({ network }),
-    accountAndNetwork: JSON.stringify([email, network]),
+    userAndNetwork: JSON.stringify([email, network]),
   };
 }

@@ -243,9 +243,9 @@ test('a failed login is in the audit log of the account, without the submitted c
 });
 
 test('the memory for failures is limited, and the oldest entries are dropped first', () => {
-  const failed = new FailedLogins({ perAccountAndAddress: 1, perAccountOrAddress: 1, windowMs: 1_000, maxRemembered: 6 });
+  const failed = new FailedLogins({ perUserAndAddress: 1, perUserOrAddress: 1, windowMs: 1_000, maxEntries: 6 });
   const attempts = ['a', 'b', 'c'].map((name) => ({ email: name, address: name }));
-  for (const attempt of attempts) failed.record(attempt, 0);
+  for (const attempt of attempts) failed.recordFailure(attempt, 0);
   assert.equal(failed.size, 6);
   for (const attempt of attempts) failed.recordSuccess(attempt);
   for (let n = 0; n < 20; n++) failed.recordSuccess({ email: `u${n}`, address: `198.51.100.${n}` });

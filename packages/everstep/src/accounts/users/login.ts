@@ -76,7 +76,7 @@ export function createLogin({ rules, failedLogins, log }: LoginOptions): Pick<Ac
       const { apiKeyId } = matchingKey;
       return { kind: 'in', principal: { user, address, apiKeyId }, apiKeyId };
     }
-    failedLogins.record({ email, address }, now());
+    failedLogins.recordFailure({ email, address }, now());
     // A submitted email is stored only if a user has it: some users enter their API key as the email by mistake.
     if (user) {
       const { userId } = user;

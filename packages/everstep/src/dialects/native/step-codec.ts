@@ -85,7 +85,7 @@ function read(response: EndpointResponse, { request, hidesData }: StepCall, now:
   const { message, retry } = endpointFailure(response, { hidesData, now });
   return failure(
     'http',
-    problem === undefined ? message : `${message}; it has the header of the step protocol, but ${problem}`,
+    problem === undefined ? message : `${message}; the response has the step protocol header, but ${problem}`,
     retry,
   );
 }

@@ -129,7 +129,7 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
     await window.page.getByText(/^Change rate/).click();
     await waitUntilEqual(() => button(/^Apply/).isDisabled(), true);
     await window.page.getByLabel('Max starts per second', { exact: true }).fill('400');
-    await button('Apply 400 per second').click();
+    await button('Set rate to 400 per second').click();
     await showsText('Changed the rate to 400 per second');
     await showsText(`Done: ${left} succeeded of ${left}.`);
     await window.page.getByRole('button', { name: /^Succeeded/ }).click();
@@ -184,13 +184,13 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
     await dialogClosed();
     await button('Show current signing key').click();
     await showsText(next);
-    await card('Tokens').getByRole('button', { name: 'Rotate' }).click();
+    await card('Permanent tokens').getByRole('button', { name: 'Rotate' }).click();
     await inDialog('Rotate tokens').click();
     await showsText('Rotated the tokens');
     await dialogClosed();
     await assert.rejects(harness.client.dlq.list(), /token is not valid/);
     await button('Show token').click();
-    const token = await card('Tokens').getByText(/^ey/).innerText();
+    const token = await card('Permanent tokens').getByText(/^ey/).innerText();
     const client = new Client({ baseUrl: harness.url, token });
     assert.equal((await client.dlq.list()).messages.length, 5);
     assert.deepEqual(window.problems, []);

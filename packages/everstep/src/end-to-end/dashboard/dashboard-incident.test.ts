@@ -198,7 +198,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByRole('button', { name: 'Abort' }).click();
     await page
       .getByRole('dialog')
-      .getByText(/stay in the queue/)
+      .getByText(/stay in the dead letter queue/)
       .waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Abort repair' }).click();
     await page.getByText(/^Aborted: \d+ succeeded\. \d+ dead letters were not processed/).waitFor();

@@ -56,8 +56,8 @@ describe('users and credentials', { skip }, () => {
     await select('Make operator');
     await inDialog('Make operator').click();
     await row(ADA).getByText('Operator').waitFor();
-    await select('End operator role');
-    await inDialog('End operator role').click();
+    await select('Revoke operator role');
+    await inDialog('Revoke operator role').click();
     await row(ADA).getByText('Active').waitFor();
     await select('Disable');
     await inDialog('Disable').click();

@@ -1,4 +1,4 @@
-/** Alerts, which rules open and end. At most one alert is open for a rule and a subject. */
+/** Rules open and end alerts. At most one alert is open for a rule and a subject. */
 import type { AlertKind } from './alert-settings.js';
 
 /** Details of an alert. Their values depend on the kind of the rule. */

@@ -210,7 +210,7 @@ function jsonErrorOf(text: string, isJson: boolean): ApiError | null {
   if (fault)
     return new ApiError(
       'bad-body',
-      `the body is not valid JSON: ${nameOf('the body', pathText(fault.path))} is ${quoteValue(fault.word)}`,
+      `the body is not valid JSON: ${nameOf('the body', pathText(fault.path))} is ${fault.word}, which is not a JSON value`,
     );
   return isJson ? null : new ApiError('bad-body', 'the body is not valid JSON: syntax error');
 }

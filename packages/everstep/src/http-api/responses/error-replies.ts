@@ -79,7 +79,7 @@ function storeUnavailableError(error: StoreUnavailableError, method: string): Ap
 export function apiErrorOf(error: unknown, log: Log, { requestId, method, route, isComplete }: FailedRequest): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof StoreUnavailableError) {
-    log.warn({ requestId, method, route, error: error.message }, 'request failed, the store is unavailable');
+    log.warn({ requestId, method, route, error: error.message }, 'request failed because the store is unavailable');
     return storeUnavailableError(error, method);
   }
   const code = codeOf(error);

@@ -164,7 +164,7 @@ export class Decisions {
   /** Logs a lost batch, unless the store is unavailable: that is logged once, when it starts. */
   logLostBatch(runKey: string, error: unknown): void {
     if (this.deps.writes.noteFailure(error)) return;
-    this.deps.log.error({ runKey, error: String(error) }, 'batch write failed, reading its runs again');
+    this.deps.log.error({ runKey, error: String(error) }, 'batch write failed, reloading the run');
   }
 
   /**

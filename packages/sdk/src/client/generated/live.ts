@@ -32,6 +32,6 @@ export interface ServiceNode {
   readonly self: boolean;
   /** Number of pending run deliveries that the node has claimed. */
   readonly runsClaimed: number;
-  /** Number of queue instances whose gates the node holds. */
+  /** Number of queue instances whose queues, flow control keys and destinations this node manages. */
   readonly gates: number;
 }

@@ -17,8 +17,8 @@ export interface SignatureSettings {
   /**
    * Origins that belong to you: for example `https://app.example.com`, `https://*.example.com` for all subdomains, or `*` for all
    * origins. Plain messages to them are signed with the signing keys. Null when origins are not set. Then plain messages to all
-   * origins are signed with the signing keys until the first step is delivered. Afterwards, only those to workflow origins are.
-   * At most 100.
+   * origins are signed with the signing keys until the first step is delivered. After that, only plain messages to workflow
+   * origins are signed with the signing keys. At most 100.
    */
   readonly origins: readonly string[] | null;
   /** Origins that steps were delivered to, at most 100. Plain messages to them are also signed with the signing keys. */
@@ -42,8 +42,8 @@ export interface SignatureSettingsUpdate {
   /**
    * Origins that belong to you: for example `https://app.example.com`, `https://*.example.com` for all subdomains, or `*` for all
    * origins. Plain messages to them are signed with the signing keys. Null when origins are not set. Then plain messages to all
-   * origins are signed with the signing keys until the first step is delivered. Afterwards, only those to workflow origins are.
-   * At most 100.
+   * origins are signed with the signing keys until the first step is delivered. After that, only plain messages to workflow
+   * origins are signed with the signing keys. At most 100.
    */
   readonly origins?: readonly string[] | null;
   /**
