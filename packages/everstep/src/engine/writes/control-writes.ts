@@ -13,8 +13,17 @@ export type ControlWrite =
       readonly flowControl: FlowControl;
       readonly at: number;
     }
-  /** Sets the state of a key, as a person specified it. Registers the key if it is new, and also changes pinned limits. */
-  | { readonly kind: 'set-flow-control'; readonly instanceId: string; readonly state: FlowControlState; readonly at: number }
+  /**
+   * Sets a part of the state of a key, as a person specified it: whether it is paused, or its limits, including pinned ones.
+   * Registers a new key with the whole state. Does not change the rate window, whose grants another node may be adding to.
+   */
+  | {
+      readonly kind: 'set-flow-control';
+      readonly instanceId: string;
+      readonly part: 'paused' | 'limits';
+      readonly state: Omit<FlowControlState, 'window'>;
+      readonly at: number;
+    }
   /**
    * Stores the number of granted starts in a rate window. It is written before the deliveries start, so that a crash cannot
    * grant them twice.

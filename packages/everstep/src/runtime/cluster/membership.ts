@@ -3,7 +3,6 @@
  *
  * Keeps invariant 15.
  */
-import type { FlowControl } from '../../engine/runs/run.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster, ClusterEvents, SharedChange } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
@@ -21,8 +20,6 @@ const END_POLL_MS = 100;
 const GATE_STATUS_MS = 1_000;
 /** Interval at which a stopping node returns tasks. */
 const RELEASE_INTERVAL_MS = 50;
-/** Maximum number of keys whose published limits are remembered. */
-const MAX_KEY_LIMITS = 10_000;
 
 export interface MembershipOptions {
   readonly cluster: Cluster;
@@ -43,8 +40,6 @@ export class Membership {
   private readonly options: MembershipOptions;
   /** The gate status that was published last, as JSON, by instance. */
   private readonly publishedStatus = new Map<string, string>();
-  /** The limits of keys that this node published last, as JSON. */
-  private readonly publishedLimits = new Map<string, string>();
   private cancelEndPoll: () => void = () => {};
   private cancelGateStatus: () => void = () => {};
   private isStopped = false;
@@ -100,19 +95,6 @@ export class Membership {
     } catch (error) {
       log.warn({ error: String(error) }, 'could not release unstarted tasks');
     }
-  }
-
-  /** Called when a trigger has set limits of a key. If another node holds the gates, that node reads the stored limits. */
-  onLimitsSet(instanceId: string, flowControl: FlowControl): void {
-    const { cluster, dispatcher } = this.options;
-    if (dispatcher.holdsGates(instanceId)) return;
-    const { key, ...limits } = flowControl;
-    const limitsId = `${instanceId}\n${key}`;
-    const limitsJson = JSON.stringify(limits);
-    if (this.publishedLimits.get(limitsId) === limitsJson) return;
-    if (this.publishedLimits.size >= MAX_KEY_LIMITS) this.publishedLimits.clear();
-    this.publishedLimits.set(limitsId, limitsJson);
-    cluster.notify({ kind: 'flow-control', instanceId, key });
   }
 
   private createEvents(): ClusterEvents {

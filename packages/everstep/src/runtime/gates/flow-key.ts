@@ -55,6 +55,8 @@ export class FlowKey {
   private readonly waitList = new WaitList();
   /** Limits of the key; null until they are loaded. */
   private limits: KeyLimits | null = null;
+  /** Number of changes of the limits. */
+  private changeCount = 0;
   private window: RateWindow | null = null;
   /** Starts that are being stored; a change that ends the window in the meantime voids them. */
   private grant: { readonly base: RateWindow | null; readonly window: NonNullable<StoredWindow> } | null = null;
@@ -128,10 +130,23 @@ export class FlowKey {
       if (this.window && isClosing(this.window, previousRate, now)) this.window.isClosed = true;
     }
     this.limits = { parallelism, rate, periodMs, paused, parallelismPinned, ratePinned };
+    this.changeCount++;
     this.hasStoredState = true;
     if (rate === null) this.endWindow();
     this.clearTimer();
     this.pump();
+  }
+
+  /** Applies the limits that another node has stored. `read` reads the stored state. Has no effect before the key is loaded. */
+  async reload(read: () => Promise<FlowControlState | null>): Promise<void> {
+    if (!this.isLoaded) return;
+    let [changeCount, state] = [-1, null as FlowControlState | null];
+    // A read may be older than a change that was applied in the meantime.
+    while (changeCount !== this.changeCount) {
+      changeCount = this.changeCount;
+      state = await read();
+    }
+    if (state && !areSameLimits(this.state, state)) this.setLimits(state);
   }
 
   /** Ends the rate window. */

@@ -2,7 +2,7 @@
 
 import { SimulatedClock } from '../../clock/testing/simulated-clock.js';
 import type { DestinationHold, FlowControl, FlowControlState, InstanceSettings, Queue } from '../../engine/runs/run.js';
-import type { CommitResult, CommitUnit } from '../../engine/writes.js';
+import type { CommitResult, CommitUnit, ControlWrite } from '../../engine/writes.js';
 import type { Delivery, DeliveryResult } from './delivery.js';
 import { DeliveryGates } from './delivery-gates.js';
 import type { ControlCommits, GateStore } from './gate-deps.js';
@@ -42,7 +42,7 @@ export class MemoryGateStore implements GateStore, ControlCommits {
   private write(write: CommitUnit['writes'][number]): void {
     switch (write.kind) {
       case 'set-flow-control':
-        this.keys.set(write.state.key, write.state);
+        this.keys.set(write.state.key, this.withPart(write));
         break;
       case 'set-flow-window':
         this.keys.set(write.key, { ...(this.keys.get(write.key) ?? unlimited(write.key)), window: write.window });
@@ -68,6 +68,12 @@ export class MemoryGateStore implements GateStore, ControlCommits {
       default:
         throw new Error(`the gates do not write ${write.kind}`);
     }
+  }
+
+  private withPart({ part, state }: Extract<ControlWrite, { readonly kind: 'set-flow-control' }>): FlowControlState {
+    const existing = this.keys.get(state.key);
+    if (!existing) return { ...state, window: null };
+    return part === 'paused' ? { ...existing, paused: state.paused } : { ...existing, ...state, paused: existing.paused };
   }
 
   private read<Value>(value: Value): Promise<Value> {

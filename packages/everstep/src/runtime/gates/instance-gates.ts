@@ -18,7 +18,7 @@ import type { DeliveryResult } from './delivery.js';
 import { Destination, type DestinationInstance } from './destination.js';
 import { FlowKey, type FlowKeyInstance } from './flow-key.js';
 import type { GateDeps } from './gate-deps.js';
-import { applyChange, areSameLimits } from './limit-changes.js';
+import { applyChange, areSameLimits, partOf } from './limit-changes.js';
 import { QueueLine, type QueueListener } from './queue-line.js';
 import { type GatedDelivery, WaitList } from './wait-list.js';
 
@@ -163,7 +163,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
       const at = this.deps.clock.now();
       if (change.kind === 'reset-rate') {
         await this.deps.control.write({ kind: 'set-flow-window', instanceId, key, window: null });
-      } else await this.deps.control.write({ kind: 'set-flow-control', instanceId, state: newLimits, at });
+      } else await this.deps.control.write({ kind: 'set-flow-control', instanceId, part: partOf(change), state: newLimits, at });
       // Limits of triggers in the same batch are applied by the end of the turn.
       await new Promise<void>((resolve) => this.deps.clock.endOfTurn(resolve));
       const flowKey = await this.findLoadedKey(key);
@@ -219,11 +219,8 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   async reloadKey(key: string, isReset: boolean): Promise<void> {
     const flowKey = this.flowKeys.get(key);
-    if (!flowKey?.isLoaded) return;
-    const state = await this.deps.store.findFlowControl({ instanceId: this.instanceId, key });
-    if (!state || this.flowKeys.get(key) !== flowKey) return;
-    if (!areSameLimits(flowKey.state, state)) flowKey.setLimits(state);
-    if (isReset) flowKey.resetRate();
+    await flowKey?.reload(() => this.deps.store.findFlowControl({ instanceId: this.instanceId, key }));
+    if (isReset) flowKey?.resetRate();
   }
 
   async reloadQueue(name: string): Promise<void> {

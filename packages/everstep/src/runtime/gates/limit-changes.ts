@@ -40,6 +40,10 @@ export function applyChange(state: FlowControlState, change: FlowControlChange):
   }
 }
 
+/** Returns the part of the stored state that the change writes. */
+export const partOf = ({ kind }: FlowControlChange): 'paused' | 'limits' =>
+  kind === 'pause' || kind === 'resume' ? 'paused' : 'limits';
+
 /** The limits of a key, without its window. */
 export type KeyLimits = Omit<FlowControlState, 'key' | 'window'>;
 

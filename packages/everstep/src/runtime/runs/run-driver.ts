@@ -7,7 +7,7 @@
 import { LIMITS } from '../../config/limits.js';
 import type { DecisionContext } from '../../engine/ids.js';
 import type { Decision, NewRun } from '../../engine/runs/decision.js';
-import { CALLBACK_SLOT, type FlowControl, type Run, type Task } from '../../engine/runs/run.js';
+import { CALLBACK_SLOT, type Run, type Task } from '../../engine/runs/run.js';
 import type { Submission } from '../../engine/runs/submissions.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
 import { NO_OBSERVER } from '../../ports/observer.js';
@@ -178,7 +178,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     this.dispatcher.runCreated(run.instanceId);
     limits.onMessagesCounted(run.instanceId);
     const { flowControl } = run.settings;
-    if (flowControl) this.noteLimits(run.instanceId, flowControl);
+    if (flowControl) this.gates.noteLimits(run.instanceId, flowControl);
     // A scan may have found the run before the response to its trigger. Then the state that the scan has read is used.
     const entry = this.cache.peek(run.key) ?? this.cache.add(run, payload);
     const now = clock.now();
@@ -236,7 +236,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     for (const write of writes) {
       // A decision writes limits before the calls that they apply to.
       if (write.kind === 'count-messages') limits.onMessagesCounted(write.instanceId);
-      if (write.kind === 'put-flow-control') this.noteLimits(write.instanceId, write.flowControl);
+      if (write.kind === 'put-flow-control') this.gates.noteLimits(write.instanceId, write.flowControl);
       if (write.kind !== 'put-task') continue;
       const task = entry.run.tasks.get(write.task.slot);
       if (task) this.schedule(entry, task);
@@ -291,11 +291,6 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
       this.deps.cluster?.notify({ kind: 'settings', instanceId: write.instanceId });
     }
     return result;
-  }
-
-  private noteLimits(instanceId: string, flowControl: FlowControl): void {
-    this.gates.noteLimits(instanceId, flowControl);
-    this.membership?.onLimitsSet(instanceId, flowControl);
   }
 
   // ---------------------------------------------------------------- outcomes of deliveries

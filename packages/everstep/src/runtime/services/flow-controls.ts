@@ -3,8 +3,10 @@
  * nodes have confirmed it.
  */
 
+import type { FlowControlState } from '../../engine/runs/run.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
+import type { ControlStore } from '../../ports/stores/control-store.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
 import type { TaskStore } from '../../ports/stores/task-store.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
@@ -18,6 +20,7 @@ import type {
   FlowControlStatus,
   KeyWaitList,
 } from '../interface/flow-control.js';
+import { InstanceTurns } from './instance-turns.js';
 
 interface KeyQuery {
   readonly instanceId: string;
@@ -25,7 +28,7 @@ interface KeyQuery {
 }
 
 export interface FlowControlsOptions {
-  readonly store: TaskStore & RunStore;
+  readonly store: TaskStore & RunStore & Pick<ControlStore, 'findFlowControl' | 'listFlowControls'>;
   readonly clock: Clock;
   readonly dispatcher: Pick<Dispatcher, 'gates' | 'holdsGates' | 'maxInFlight' | 'inFlight'>;
   /** The connection to other nodes; null if no other process uses the store. */
@@ -34,18 +37,24 @@ export interface FlowControlsOptions {
 
 export class FlowControls implements FlowControlService {
   private readonly options: FlowControlsOptions;
+  private readonly changeTurns = new InstanceTurns();
 
   constructor(options: FlowControlsOptions) {
     this.options = options;
   }
 
   async list(query: { readonly instanceId: string }): Promise<readonly FlowControlStatus[]> {
-    return this.refreshCounts(query.instanceId, await this.options.dispatcher.gates.flowControls(query));
+    const { store, dispatcher } = this.options;
+    if (this.holdsGates(query.instanceId)) return dispatcher.gates.flowControls(query);
+    return this.addCounts(query.instanceId, await store.listFlowControls(query));
   }
 
   async find(query: KeyQuery): Promise<FlowControlStatus | null> {
-    const status = await this.options.dispatcher.gates.flowControl(query);
-    return status && ((await this.refreshCounts(query.instanceId, [status]))[0] ?? status);
+    const { store, dispatcher } = this.options;
+    if (this.holdsGates(query.instanceId)) return dispatcher.gates.flowControl(query);
+    const state = await store.findFlowControl(query);
+    const [status = null] = await this.addCounts(query.instanceId, state ? [state] : []);
+    return status;
   }
 
   async waitList(query: KeyQuery & { readonly limit: number }): Promise<KeyWaitList | null> {
@@ -57,7 +66,12 @@ export class FlowControls implements FlowControlService {
 
   async change(command: FlowControlChangeCommand): Promise<FlowControlStatus | null> {
     const { instanceId, key, change } = command;
-    const status = await this.options.dispatcher.gates.changeFlowControl(command);
+    const { gates } = this.options.dispatcher;
+    const status = await this.changeTurns.run(instanceId, async () => {
+      // The state in memory is the latest one only on the node that holds the gates.
+      if (!this.holdsGates(instanceId)) await gates.reloadKey(instanceId, key, false);
+      return gates.changeFlowControl(command);
+    });
     const resetFlag = change.kind === 'reset-rate' ? ({ reset: true } as const) : {};
     if (status) await this.options.cluster?.confirm({ kind: 'flow-control', instanceId, key, ...resetFlag });
     return status;
@@ -68,12 +82,17 @@ export class FlowControls implements FlowControlService {
     return { max: dispatcher.maxInFlight(instanceId), inFlight: dispatcher.inFlight(instanceId) };
   }
 
-  /** Returns the statuses with the current numbers of the node that holds the gates, as it last published them. */
-  private async refreshCounts(instanceId: string, statuses: readonly FlowControlStatus[]): Promise<readonly FlowControlStatus[]> {
+  /** Returns whether this node has the current state of the keys in memory. */
+  private holdsGates(instanceId: string): boolean {
     const { cluster, dispatcher } = this.options;
-    if (!cluster || dispatcher.holdsGates(instanceId) || statuses.length === 0) return statuses;
-    const publishedStatus = await cluster.gateStatusOf(instanceId);
-    return statuses.map((status) => ({ ...status, ...(publishedStatus?.keys[status.key] ?? { waiting: 0, inFlight: 0 }) }));
+    return cluster === null || dispatcher.holdsGates(instanceId);
+  }
+
+  /** Adds the numbers of the node that holds the gates, as it last published them. */
+  private async addCounts(instanceId: string, states: readonly FlowControlState[]): Promise<readonly FlowControlStatus[]> {
+    if (states.length === 0) return [];
+    const publishedStatus = await this.options.cluster?.gateStatusOf(instanceId);
+    return states.map((state) => ({ ...state, ...(publishedStatus?.keys[state.key] ?? { waiting: 0, inFlight: 0 }) }));
   }
 }
 

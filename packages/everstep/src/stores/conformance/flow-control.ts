@@ -12,7 +12,10 @@ const put = (flowControl: FlowControl, at = T0, instanceId = INSTANCE): StoreWri
   at,
 });
 
-const set = (state: FlowControlState, at = T0): StoreWrite => ({ kind: 'set-flow-control', instanceId: INSTANCE, state, at });
+const set = (part: 'paused' | 'limits', { window, ...state }: FlowControlState): StoreWrite => ({
+  ...{ kind: 'set-flow-control', instanceId: INSTANCE },
+  ...{ part, state, at: T0 },
+});
 
 const setWindow = (key: string, window: FlowControlState['window']): StoreWrite => ({
   kind: 'set-flow-window',
@@ -75,7 +78,11 @@ export function flowControlConformance(open: OpenStore): void {
         `keep pinned limits whatever a trigger contains, and accept those that a user sets (parallelism: ${parallelismPinned}, rate: ${ratePinned})`,
         withStore(open, async (store) => {
           const pinnedState = sampleState('a', { parallelism: 2, rate: 3, periodMs: 4_000, parallelismPinned, ratePinned });
-          await apply(store, [put({ key: 'a', parallelism: 1 }), set(pinnedState), put({ key: 'a', parallelism: 9 }, T0 + 1)]);
+          await apply(store, [
+            put({ key: 'a', parallelism: 1 }),
+            set('limits', pinnedState),
+            put({ key: 'a', parallelism: 9 }, T0 + 1),
+          ]);
           const afterParallelism = {
             parallelism: parallelismPinned ? 2 : 9,
             ...(ratePinned ? {} : { rate: null, periodMs: null }),
@@ -89,7 +96,7 @@ export function flowControlConformance(open: OpenStore): void {
           assert.deepEqual(await find(store, 'a'), { ...pinnedState, ...afterBoth });
           await apply(store, [put({ key: 'a' }, T0 + 3)]);
           assert.deepEqual(await find(store, 'a'), { ...pinnedState, ...afterBoth }, 'a trigger without limits changes nothing');
-          await apply(store, [set({ ...pinnedState, parallelism: 4, rate: 7, periodMs: 60_000 })]);
+          await apply(store, [set('limits', { ...pinnedState, parallelism: 4, rate: 7, periodMs: 60_000 })]);
           assert.deepEqual(await find(store, 'a'), { ...pinnedState, parallelism: 4, rate: 7, periodMs: 60_000 });
         }),
       );
@@ -99,10 +106,30 @@ export function flowControlConformance(open: OpenStore): void {
       'that a user sets are created if they are new, and stay paused when a trigger names them',
       withStore(open, async (store) => {
         const pausedState = sampleState('a', { paused: true });
-        await apply(store, [set(pausedState)]);
+        await apply(store, [set('paused', pausedState)]);
         assert.deepEqual(await store.listFlowControls({ instanceId: INSTANCE }), [pausedState]);
         await apply(store, [put({ key: 'a', parallelism: 1 })]);
         assert.deepEqual(await find(store, 'a'), { ...pausedState, parallelism: 1 });
+      }),
+    );
+
+    test(
+      'change only in the part that a user sets: another part and the rate window stay as another node has stored them',
+      withStore(open, async (store) => {
+        const limits = { parallelism: 5, rate: 100, periodMs: 1_000 };
+        const window = { startedAt: T0, granted: 90 };
+        await apply(store, [put({ key: 'a', ...limits }), setWindow('a', window)]);
+        await apply(store, [set('paused', sampleState('a', { parallelism: 1, paused: true }))]);
+        assert.deepEqual(await find(store, 'a'), sampleState('a', { ...limits, paused: true, window }));
+        await apply(store, [set('limits', sampleState('a', { parallelism: 2, parallelismPinned: true }))]);
+        const pinned = sampleState('a', { parallelism: 2, parallelismPinned: true, paused: true, window });
+        assert.deepEqual(await find(store, 'a'), pinned);
+        await apply(store, [
+          set('limits', sampleState('a', { parallelism: 3 })),
+          set('paused', sampleState('a')),
+          put({ key: 'a', parallelism: 4 }),
+        ]);
+        assert.deepEqual(await find(store, 'a'), sampleState('a', { parallelism: 4, window }));
       }),
     );
 

@@ -181,7 +181,9 @@ export function createPostgresStore(
   cluster: PostgresCluster | null = null,
   commits: Commits = database.engine.isDistributed ? 'by-instance' : 'together',
 ): Store {
-  const batches = new BatchWriter(database, () => cluster?.committing ?? null, commits);
+  const batches = new BatchWriter(database, () => cluster?.committing ?? null, commits, {
+    onLimitsChanged: (keys) => cluster?.publishLimitChanges(keys),
+  });
   cluster?.setBatchWriter(batches);
   const sqlStore = new SqlSession(database);
   const runRecords = new RunRecords(database, batches.instances);

@@ -324,6 +324,27 @@ if (typeof schemas === 'string') {
       assert.equal(await two.cluster.gateHolderOf(INSTANCE), two.cluster.nodeId);
     });
 
+    test('every node, including the committing one, is notified of limits exactly when a commit changes them', async () => {
+      const [one, two] = [await join(), await join()];
+      const keysOf = ({ notices }: Node) =>
+        notices.changes.flatMap((change) => (change.kind === 'flow-control' ? [change.key] : []));
+      const set = ({ store }: Node, key: string, parallelism?: number) => {
+        const flowControl = parallelism === undefined ? { key } : { key, parallelism };
+        return apply(store, [{ kind: 'put-flow-control', instanceId: INSTANCE, flowControl, at: 0 }]);
+      };
+      await set(one, 'k', 1);
+      await set(two, 'k', 10);
+      await set(one, 'k', 1);
+      await set(one, 'k', 1);
+      await set(two, 'k');
+      await set(two, 'last', 1);
+      const expectedKeys = ['k', 'k', 'k', 'last'];
+      for (const node of [one, two]) {
+        await node.notices.until(() => keysOf(node).length >= expectedKeys.length);
+        assert.deepEqual(keysOf(node).toSorted(), expectedKeys);
+      }
+    });
+
     test('other nodes receive a notice of a change; its sender does not', async () => {
       const [one, two] = [await join(), await join()];
       const change = { kind: 'account', instanceId: INSTANCE } as const;

@@ -20,6 +20,7 @@ import { Confirmations, readOtherNodes } from '../commit/confirmations.js';
 import { Database } from '../connection/connection.js';
 import { DatabaseTime } from '../connection/database-time.js';
 import { Primary } from '../connection/primary.js';
+import type { FlowKeyId } from '../control/flow-control-records.js';
 import { RunInstances } from '../runs/run-instances.js';
 import { claimDue, handOver, readOpenLoans, releaseClaims, releaseLostClaims } from './claims.js';
 import { ExclusiveWork } from './exclusive-work.js';
@@ -221,6 +222,18 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   notify(change: SharedChange): void {
     this.send({ from: this.nodeId, change });
+  }
+
+  /**
+   * Called when commits of this node have changed limits. The node that holds the gates of the instance, which may be this one,
+   * then reads the limits again, so that it applies the ones that were committed last.
+   */
+  publishLimitChanges(keys: readonly FlowKeyId[]): void {
+    for (const { instanceId, key } of keys) {
+      const change: SharedChange = { kind: 'flow-control', instanceId, key };
+      this.notify(change);
+      void this.events.changed(change);
+    }
   }
 
   tryExclusively(name: string, work: () => Promise<void>): Promise<boolean> {

@@ -10,6 +10,7 @@ import { ServerUnavailableError, StoreUnavailableError } from '../../../ports/st
 import { OldDays } from '../accounts/day-counts.js';
 import { type Database, VersionConflictError } from '../connection/connection.js';
 import { TableStatistics } from '../connection/table-statistics.js';
+import type { FlowKeyId } from '../control/flow-control-records.js';
 import { InsightFolds } from '../insights/insight-counts.js';
 import { RunInstances } from '../runs/run-instances.js';
 import type { WritingNode } from '../runs/task-writes.js';
@@ -32,6 +33,12 @@ export type CommittingNode = Omit<WritingNode, 'databaseNow'>;
 /** Whether a transaction can contain units of several instances. */
 export type Commits = 'together' | 'by-instance';
 
+export interface BatchWriterOptions {
+  readonly versions?: RunVersions;
+  /** Called after each transaction with the flow control keys whose limits it has changed. */
+  readonly onLimitsChanged?: (keys: readonly FlowKeyId[]) => void;
+}
+
 /** A part of a batch that is one transaction. */
 interface Part extends LockedBatch {
   /** One of the instances that the part writes to; null if there is none. */
@@ -43,6 +50,7 @@ export class BatchWriter {
   private readonly database: Database;
   private readonly getNode: () => CommittingNode | null;
   private readonly commits: Commits;
+  private readonly onLimitsChanged: (keys: readonly FlowKeyId[]) => void;
   private readonly clockMarks = new ClockMarks();
   private readonly statistics: TableStatistics;
   /** Finds the instances of runs. Reads use it as well. */
@@ -53,8 +61,10 @@ export class BatchWriter {
   private readonly inProgress = new Set<Promise<void>>();
 
   /** `getNode` returns the committing node; null if no other process uses the store. */
-  constructor(database: Database, getNode: () => CommittingNode | null, commits: Commits, versions = new RunVersions()) {
+  constructor(database: Database, getNode: () => CommittingNode | null, commits: Commits, options: BatchWriterOptions = {}) {
+    const { versions = new RunVersions(), onLimitsChanged = IGNORE } = options;
     this.database = database;
+    this.onLimitsChanged = onLimitsChanged;
     this.getNode = getNode;
     this.commits = commits;
     this.versions = versions;
@@ -175,7 +185,7 @@ export class BatchWriter {
     const expectedRuns = this.versions.expectedRunsOf(units);
     let attempts = 0;
     try {
-      const { results, state } = await this.database.transaction(
+      const { results, batch, state } = await this.database.transaction(
         async (session) => {
           const node = this.getNode();
           // A repeated transaction reads the runs, because an expected version may have been wrong.
@@ -189,12 +199,13 @@ export class BatchWriter {
           batch.finish();
           raiseLatestTime(session, { instanceId, shard }, batch.latestTime);
           batch.sendAudit();
-          return { results, state };
+          return { results, batch, state };
         },
         { retryOn: RETRYABLE_CONSTRAINTS, genericPlans: true },
       );
       if (expectedRuns && attempts > 1) this.versions.noteConflict();
       this.versions.remember(state.knownRuns);
+      this.onLimitsChanged(await batch.changedLimits());
       for (const [runKey, instance] of locks.createdRuns) this.instances.remember(runKey, instance);
       const dayCounts = units.flatMap(({ writes }) => writes.filter((write) => write.kind === 'count-of-day'));
       if (dayCounts.length > 0) await this.oldDays.noteCounts(dayCounts);

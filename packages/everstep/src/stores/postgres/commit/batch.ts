@@ -15,9 +15,10 @@ import { nameOfGroup, writeUrlGroup } from '../../shared/control/url-groups.js';
 import { setItem } from '../../shared/repairs/repair-items.js';
 import { countDays } from '../accounts/day-counts.js';
 import { countMessages } from '../accounts/usage-counts.js';
+import { type Row, text } from '../connection/columns.js';
 import type { TransactionSession } from '../connection/connection.js';
 import { sendProcedure } from '../connection/sql-session.js';
-import { writeFlowControls } from '../control/flow-control-records.js';
+import { type FlowKeyId, writeFlowControls } from '../control/flow-control-records.js';
 import { sendLastWrites } from '../control/last-writes.js';
 import { writeQueues } from '../control/queue-records.js';
 import { writeSchedules } from '../control/schedule-records.js';
@@ -38,7 +39,12 @@ const APPLIED: CommitResult = Object.freeze({ kind: 'applied' });
 
 type BatchAppliers = ReturnType<typeof createAppliers>;
 
-function createAppliers(state: BatchState, writingNode: WritingNode | null) {
+/** `onLimits` gets the responses of writes to limits; see `writeFlowControls`. */
+function createAppliers(
+  state: BatchState,
+  writingNode: WritingNode | null,
+  onLimits: (changedKeys: Promise<readonly Row[]>) => void,
+) {
   const [runs, tasks] = [new RunWrites(), new TaskWrites(writingNode)];
   const noteControlWrite = (write: ControlledWrite) => state.noteControlWrite(write);
   return {
@@ -51,7 +57,10 @@ function createAppliers(state: BatchState, writingNode: WritingNode | null) {
     repair: new WriteList((session, writes) => {
       for (const write of writes) sendProcedure(session, setItem(write));
     }),
-    'flow-control': new WriteList(writeFlowControls),
+    'flow-control': new WriteList<WriteOf<'flow-control'>>((session, writes) => {
+      const changedKeys = writeFlowControls(session, writes);
+      if (changedKeys) onLimits(changedKeys);
+    }),
     queue: new WriteList(writeQueues, noteControlWrite),
     'url-group': new WriteList(sendLastWrites(writeUrlGroup, nameOfGroup), noteControlWrite),
     schedule: new WriteList(writeSchedules, noteControlWrite),
@@ -77,13 +86,14 @@ export class Batch {
   private readonly appliers: BatchAppliers;
   private readonly storedBytes = new StoredBytes();
   private readonly context: BatchContext;
+  private readonly limitResponses: Promise<readonly Row[]>[] = [];
   /** The latest time in a write, Unix ms; 0 if no write contains a time. */
   latestTime = 0;
 
   constructor(session: TransactionSession, state: BatchState, writingNode: WritingNode | null) {
     this.session = session;
     this.state = state;
-    this.appliers = createAppliers(state, writingNode);
+    this.appliers = createAppliers(state, writingNode, (changedKeys) => this.limitResponses.push(changedKeys));
     this.context = { state, storedBytes: this.storedBytes, flush: () => this.flush() };
   }
 
@@ -117,6 +127,12 @@ export class Batch {
   /** Sends the audit log entries. Must be the last statement of the transaction. */
   sendAudit(): void {
     this.appliers.audit.send(this.session);
+  }
+
+  /** Returns the flow control keys whose limits this batch has changed. Must be called after the transaction is committed. */
+  async changedLimits(): Promise<readonly FlowKeyId[]> {
+    const rows = (await Promise.all(this.limitResponses)).flat();
+    return rows.map((row) => ({ instanceId: text(row, 'instance_id'), key: text(row, 'key') }));
   }
 
   private flush(): void {

@@ -189,7 +189,7 @@ if (typeof schemas === 'string') {
     after(() => database.close());
     const nodes = NODES.map((node) => {
       const claiming = () => ({ claimant: `node ${node}`, now: T0 + 40 });
-      return new BatchWriter(database, claiming, commits, make());
+      return new BatchWriter(database, claiming, commits, { versions: make() });
     });
     const tables = async () => {
       const rows: [table: string, rows: readonly string[]][] = [];

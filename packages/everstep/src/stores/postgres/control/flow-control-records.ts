@@ -2,6 +2,7 @@
 import { onlyPinnedLimit } from '../../../engine/limits/pinned-limits.js';
 import type { FlowControl, FlowControlState } from '../../../engine/runs/run.js';
 import type { StoreWrite } from '../../../ports/stores/store.js';
+import type { Row } from '../connection/columns.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 
 export type FlowControlWrite = Extract<
@@ -13,7 +14,10 @@ const parallelismPinnedSql = (row: string) => `(${row}.pinned AND ${row}.pinned_
 const ratePinnedSql = (row: string) => `(${row}.pinned AND ${row}.pinned_only IS DISTINCT FROM 'parallelism')`;
 const CURRENT_ROW = 'flow_control';
 
-/** Writes the limits of keys. A key whose limits do not change is not locked, because every run with the key writes it. */
+/**
+ * Writes the limits of keys, and returns the keys whose limits have changed. A key whose limits do not change is not locked,
+ * because every run with the key writes it.
+ */
 const PUT_LIMITS = statement(`
   INSERT INTO flow_control (instance_id, key, parallelism, rate, period_ms)
   SELECT w.instance_id, w.key, w.parallelism, w.rate, w.period_ms
@@ -29,19 +33,24 @@ const PUT_LIMITS = statement(`
     SET parallelism = CASE WHEN ${parallelismPinnedSql(CURRENT_ROW)} THEN ${CURRENT_ROW}.parallelism ELSE excluded.parallelism END,
       rate = CASE WHEN ${ratePinnedSql(CURRENT_ROW)} THEN ${CURRENT_ROW}.rate ELSE excluded.rate END,
       period_ms = CASE WHEN ${ratePinnedSql(CURRENT_ROW)} THEN ${CURRENT_ROW}.period_ms ELSE excluded.period_ms END
-    WHERE excluded.parallelism IS NOT NULL OR excluded.rate IS NOT NULL`);
+    WHERE excluded.parallelism IS NOT NULL OR excluded.rate IS NOT NULL
+  RETURNING instance_id, key`);
 
-/** Writes the complete states of keys. */
-const SET_STATE = statement(`
-  INSERT INTO flow_control
-    (instance_id, key, parallelism, rate, period_ms, paused, pinned, pinned_only, window_started_at, window_granted)
-  SELECT * FROM unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::bigint[], $6::boolean[], $7::boolean[],
-    $8::text[], $9::bigint[], $10::bigint[])
-    AS w (instance_id, key, parallelism, rate, period_ms, paused, pinned, pinned_only, window_started_at, window_granted)
+/** Sets a part of the states of keys. A new key gets the whole state. */
+const setPart = (columns: string) =>
+  statement(`
+  INSERT INTO flow_control (instance_id, key, parallelism, rate, period_ms, paused, pinned, pinned_only)
+  SELECT * FROM unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::bigint[], $6::boolean[], $7::boolean[], $8::text[])
+    AS w (instance_id, key, parallelism, rate, period_ms, paused, pinned, pinned_only)
   ORDER BY w.instance_id, w.key
-  ON CONFLICT (instance_id, key) DO UPDATE SET parallelism = excluded.parallelism, rate = excluded.rate,
-    period_ms = excluded.period_ms, paused = excluded.paused, pinned = excluded.pinned, pinned_only = excluded.pinned_only,
-    window_started_at = excluded.window_started_at, window_granted = excluded.window_granted`);
+  ON CONFLICT (instance_id, key) DO UPDATE SET ${columns}`);
+
+const SET_PART = {
+  paused: setPart('paused = excluded.paused'),
+  limits: setPart(`parallelism = excluded.parallelism, rate = excluded.rate, period_ms = excluded.period_ms,
+    pinned = excluded.pinned, pinned_only = excluded.pinned_only`),
+} as const;
+type Part = keyof typeof SET_PART;
 
 /** Writes rate windows. A new key is registered without limits, because the granted starts must not be lost. */
 const SET_WINDOW = statement(`
@@ -52,11 +61,15 @@ const SET_WINDOW = statement(`
   ON CONFLICT (instance_id, key) DO UPDATE
     SET window_started_at = excluded.window_started_at, window_granted = excluded.window_granted`);
 
-/** The writes of a batch to one key, in the order in which they are applied: the state, the limits, the window. */
-interface KeyWrites {
+/** Identifies a flow control key. */
+export interface FlowKeyId {
   readonly instanceId: string;
   readonly key: string;
-  state: FlowControlState | null;
+}
+
+/** The writes of a batch to one key, in the order in which they are applied: the parts of the state, the limits, the window. */
+interface KeyWrites extends FlowKeyId {
+  readonly parts: Record<Part, Omit<FlowControlState, 'window'> | null>;
   limits: FlowControl | null;
   window: { readonly value: FlowControlState['window'] } | null;
 }
@@ -67,7 +80,10 @@ function writesByKey(writes: readonly FlowControlWrite[]): readonly KeyWrites[] 
   const writesByScopedKey = new Map<string, KeyWrites>();
   const writesOf = (instanceId: string, key: string): KeyWrites => {
     const scopedKey = `${instanceId}\n${key}`;
-    const keyWrites = writesByScopedKey.get(scopedKey) ?? { instanceId, key, state: null, limits: null, window: null };
+    const keyWrites = writesByScopedKey.get(scopedKey) ?? {
+      ...{ instanceId, key, parts: { paused: null, limits: null } },
+      ...{ limits: null, window: null },
+    };
     writesByScopedKey.set(scopedKey, keyWrites);
     return keyWrites;
   };
@@ -79,10 +95,13 @@ function writesByKey(writes: readonly FlowControlWrite[]): readonly KeyWrites[] 
         if (!keyWrites.limits || hasLimits(write.flowControl)) keyWrites.limits = write.flowControl;
         break;
       }
-      case 'set-flow-control':
-        // A complete state replaces everything that was written before.
-        Object.assign(writesOf(write.instanceId, write.state.key), { state: write.state, limits: null, window: null });
+      case 'set-flow-control': {
+        const keyWrites = writesOf(write.instanceId, write.state.key);
+        keyWrites.parts[write.part] = write.state;
+        // Limits that a person sets replace those that were written before.
+        if (write.part === 'limits') keyWrites.limits = null;
         break;
+      }
       case 'set-flow-window':
         writesOf(write.instanceId, write.key).window = { value: write.window };
         break;
@@ -91,12 +110,10 @@ function writesByKey(writes: readonly FlowControlWrite[]): readonly KeyWrites[] 
   return [...writesByScopedKey.values()];
 }
 
-/** Sends all writes of a batch, in their order, in at most three statements and without waiting. */
-export function writeFlowControls(session: TransactionSession, writes: readonly FlowControlWrite[]): void {
-  const keyWrites = writesByKey(writes);
-  const states = keyWrites.flatMap(({ instanceId, state }) => (state ? [{ instanceId, ...state }] : []));
+function sendParts(session: TransactionSession, part: Part, keyWrites: readonly KeyWrites[]): void {
+  const states = keyWrites.flatMap(({ instanceId, parts }) => (parts[part] ? [{ instanceId, ...parts[part] }] : []));
   if (states.length > 0)
-    session.send(SET_STATE, [
+    session.send(SET_PART[part], [
       states.map(({ instanceId }) => instanceId),
       states.map(({ key }) => key),
       states.map(({ parallelism }) => parallelism),
@@ -105,18 +122,31 @@ export function writeFlowControls(session: TransactionSession, writes: readonly 
       states.map(({ paused }) => paused),
       states.map(({ parallelismPinned, ratePinned }) => parallelismPinned || ratePinned),
       states.map(onlyPinnedLimit),
-      states.map(({ window }) => window?.startedAt ?? null),
-      states.map(({ window }) => window?.granted ?? null),
     ]);
+}
+
+/**
+ * Sends all writes of a batch, in their order, in at most four statements and without waiting. Returns the response with the keys
+ * whose limits have changed, as rows with `instance_id` and `key`; null if no limits were sent.
+ */
+export function writeFlowControls(
+  session: TransactionSession,
+  writes: readonly FlowControlWrite[],
+): Promise<readonly Row[]> | null {
+  const keyWrites = writesByKey(writes);
+  sendParts(session, 'paused', keyWrites);
+  sendParts(session, 'limits', keyWrites);
   const limitRows = keyWrites.flatMap(({ instanceId, limits }) => (limits ? [{ instanceId, ...limits }] : []));
-  if (limitRows.length > 0)
-    session.send(PUT_LIMITS, [
-      limitRows.map(({ instanceId }) => instanceId),
-      limitRows.map(({ key }) => key),
-      limitRows.map(({ parallelism }) => parallelism ?? null),
-      limitRows.map(({ rate }) => rate ?? null),
-      limitRows.map(({ periodMs }) => periodMs ?? null),
-    ]);
+  const changedKeys =
+    limitRows.length === 0
+      ? null
+      : session.query(PUT_LIMITS, [
+          limitRows.map(({ instanceId }) => instanceId),
+          limitRows.map(({ key }) => key),
+          limitRows.map(({ parallelism }) => parallelism ?? null),
+          limitRows.map(({ rate }) => rate ?? null),
+          limitRows.map(({ periodMs }) => periodMs ?? null),
+        ]);
   const windows = keyWrites.flatMap(({ instanceId, key, window }) => (window ? [{ instanceId, key, ...window }] : []));
   if (windows.length > 0)
     session.send(SET_WINDOW, [
@@ -125,4 +155,5 @@ export function writeFlowControls(session: TransactionSession, writes: readonly 
       windows.map(({ value }) => value?.startedAt ?? null),
       windows.map(({ value }) => value?.granted ?? null),
     ]);
+  return changedKeys;
 }

@@ -6,10 +6,12 @@ import type { WriteOf } from '../../../engine/writes.js';
 import type { Applier } from '../commit/applier.js';
 import type { StoreParts } from '../connection/store-parts.js';
 
+type SetWrite = Extract<WriteOf<'flow-control'>, { readonly kind: 'set-flow-control' }>;
+
 export class FlowControlRecords implements Applier<WriteOf<'flow-control'>> {
   private readonly parts: StoreParts;
   private readonly replaceLimits: StatementSync;
-  private readonly replaceState: StatementSync;
+  private readonly setPart: Readonly<Record<SetWrite['part'], StatementSync>>;
   private readonly replaceWindow: StatementSync;
 
   constructor(parts: StoreParts) {
@@ -24,11 +26,15 @@ export class FlowControlRecords implements Applier<WriteOf<'flow-control'>> {
          updated_at = excluded.updated_at
        WHERE (pinned = 0 OR pinned_only IS NOT NULL) AND (excluded.parallelism IS NOT NULL OR excluded.rate IS NOT NULL)`,
     );
-    this.replaceState = connection.prepare(
-      `INSERT OR REPLACE INTO flow_control
-         (tenant, key, parallelism, rate, period_ms, updated_at, paused, pinned, pinned_only, window_started_at, window_granted)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    );
+    const insertState = `INSERT INTO flow_control (tenant, key, parallelism, rate, period_ms, updated_at, paused, pinned, pinned_only)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, key) DO UPDATE SET updated_at = excluded.updated_at`;
+    this.setPart = {
+      paused: connection.prepare(`${insertState}, paused = excluded.paused`),
+      limits: connection.prepare(
+        `${insertState}, parallelism = excluded.parallelism, rate = excluded.rate, period_ms = excluded.period_ms,
+         pinned = excluded.pinned, pinned_only = excluded.pinned_only`,
+      ),
+    };
     this.replaceWindow = connection.prepare(
       `INSERT INTO flow_control (tenant, key, updated_at, window_started_at, window_granted) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (tenant, key) DO UPDATE
@@ -42,7 +48,7 @@ export class FlowControlRecords implements Applier<WriteOf<'flow-control'>> {
         this.put(write.instanceId, write.flowControl, write.at);
         break;
       case 'set-flow-control':
-        this.set(write.instanceId, write.state, write.at);
+        this.set(write);
         break;
       case 'set-flow-window':
         this.setWindow(write.instanceId, write.key, write.window);
@@ -59,22 +65,11 @@ export class FlowControlRecords implements Applier<WriteOf<'flow-control'>> {
     this.replaceLimits.run(tenant, key, parallelism ?? null, rate ?? null, periodMs ?? null, at);
   }
 
-  private set(instanceId: string, state: FlowControlState, at: number): void {
+  private set({ instanceId, part, state, at }: SetWrite): void {
     const tenant = this.parts.tenants.findOrCreate(instanceId);
-    const { key, parallelism, rate, periodMs, paused, parallelismPinned, ratePinned, window } = state;
+    const { key, parallelism, rate, periodMs, paused, parallelismPinned, ratePinned } = state;
     const flags = [paused ? 1 : 0, parallelismPinned || ratePinned ? 1 : 0] as const;
-    this.replaceState.run(
-      tenant,
-      key,
-      parallelism,
-      rate,
-      periodMs,
-      at,
-      ...flags,
-      onlyPinnedLimit(state),
-      window?.startedAt ?? null,
-      window?.granted ?? null,
-    );
+    this.setPart[part].run(tenant, key, parallelism, rate, periodMs, at, ...flags, onlyPinnedLimit(state));
   }
 
   /** Replaces the rate window. A new key is registered without limits, because the granted starts must not be lost. */
