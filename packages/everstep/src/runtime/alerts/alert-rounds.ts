@@ -164,7 +164,7 @@ export class AlertRounds {
   }
 
   private async evaluateAll(): Promise<void> {
-    const { settings, store, context, writes } = this.options;
+    const { settings, store, context, writes, log } = this.options;
     const { now } = context();
     const removesEnded = now - this.endedRemovedAt >= HOUR_MS;
     // A round soon after a failure skips the reads that may be expensive.
@@ -173,9 +173,17 @@ export class AlertRounds {
     for (const instanceId of settings.instancesWithRules()) {
       if (this.isStopped) return;
       if (!writes.isOpenFor(instanceId)) continue;
-      await this.evaluateInTurn(instanceId, checksState);
-      if (!removesEnded) continue;
-      await store.alerts.removeEnded({ instanceId, endedBefore: now - LIMITS.endedAlertsKeptMs, limit: LIMITS.maxRemovedAlerts });
+      try {
+        await this.evaluateInTurn(instanceId, checksState);
+        if (!removesEnded) continue;
+        const endedBefore = now - LIMITS.endedAlertsKeptMs;
+        await store.alerts.removeEnded({ instanceId, endedBefore, limit: LIMITS.maxRemovedAlerts });
+      } catch (error) {
+        // Otherwise, the instances after this one would have no alerts for as long as it fails.
+        if (!writes.noteFailure(error))
+          log.error({ instanceId, error: String(error) }, 'could not evaluate alert rules, retrying in 10 s');
+        if (!writes.isOpen) return;
+      }
     }
     if (removesEnded) this.endedRemovedAt = now;
   }

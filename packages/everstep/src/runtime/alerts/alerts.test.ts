@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
 import { type AlertCondition, LIFECYCLE_EVENTS } from '../../engine/alerts/alert-settings.js';
 import type { Message } from '../../ports/message-sender.js';
+import type { Store } from '../../ports/stores/store.js';
 import { type Bench, inARow, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 import type { DestinationRequest } from '../services/workflow-service.js';
 
@@ -189,6 +190,33 @@ describe('alert rules', () => {
         assert.equal(bodyOf(sender.sent[2] as Message).subject, '[Everstep] Ended: A run of http://app/flow failed.');
       },
       { sender },
+    );
+  });
+
+  test('a failure in one instance does not keep the rules of the others from being evaluated', async () => {
+    const wrap = (store: Store): Store => ({
+      ...store,
+      alerts: {
+        ...store.alerts,
+        record: (query) => (query.instanceId === 'qi_1' ? Promise.reject(new Error('no space')) : store.alerts.record(query)),
+      },
+    });
+    await withRuntime(
+      failing(),
+      async (bench) => {
+        const rule = { name: 'r', isEnabled: true, condition: FAILED, destinations: [] };
+        for (const instanceId of ['qi_1', 'qi_2']) {
+          assert.ok(typeof (await bench.runtime.alerts.putRule({ instanceId, rule })) !== 'string');
+          await bench.trigger({ instanceId });
+        }
+        await round(bench);
+        const openAlerts = await bench.runtime.alerts.list({ instanceId: 'qi_2', after: null, limit: 10 });
+        assert.deepEqual(
+          openAlerts.map(({ subject }) => subject),
+          ['http://app/flow'],
+        );
+      },
+      { wrap },
     );
   });
 
