@@ -8,7 +8,8 @@ import { SeededRandom } from '../clock/testing/seeded-random.js';
 import { SimulatedClock } from '../clock/testing/simulated-clock.js';
 import { PART } from '../config/limits.js';
 import type { RecordedStep, RunSettings } from '../engine/runs/run.js';
-import type { DeadLetterRecord, RunRecord, Store } from '../ports/stores/store.js';
+import { withWholeResult } from '../ports/stores/history-parts.js';
+import type { DeadLetterRecord, RunRecord, Store, WholeRunRecord } from '../ports/stores/store.js';
 import { ConnectedApp } from './connections/connected-app.js';
 import { type ConnectionFaults, FrameNetwork, NO_CONNECTION_FAULTS } from './connections/cut-connection.js';
 import { checkCounters } from './counter-check.js';
@@ -70,10 +71,10 @@ const numberEvent = (value: number): EventContent => ({
 });
 
 /** Returns the result of the workflow. The app also returns what its code has seen. */
-const resultOf = (run: RunRecord | undefined): unknown => JSON.parse(run?.result ?? 'null')?.result;
+const resultOf = (run: WholeRunRecord | undefined): unknown => JSON.parse(run?.result ?? 'null')?.result;
 
 /** Returns the problems in the history of a run, one sentence each. */
-export type HistoryCheck = (run: RunRecord, steps: readonly RecordedStep[]) => readonly string[];
+export type HistoryCheck = (run: WholeRunRecord, steps: readonly RecordedStep[]) => readonly string[];
 
 export class Simulation {
   readonly clock = new SimulatedClock(START_MS);
@@ -311,8 +312,8 @@ export class Simulation {
     return (await this.store.listRuns({ instanceId: INSTANCE, ...activeOnly })).items.length > 0;
   }
 
-  private async runs(): Promise<readonly RunRecord[]> {
-    const records: RunRecord[] = [];
+  private async runs(): Promise<readonly WholeRunRecord[]> {
+    const records: WholeRunRecord[] = [];
     let after: string | null = null;
     do {
       const page = await this.store.listRuns({
@@ -323,7 +324,7 @@ export class Simulation {
         horizon: null,
         limit: 100,
       });
-      records.push(...page.items);
+      for (const run of page.items) records.push((await withWholeResult(this.store, run)) ?? assert.fail());
       after = page.next;
     } while (after !== null);
     return records;
@@ -388,13 +389,13 @@ export class Simulation {
     await this.run(() => this.isAtRest());
   }
 
-  private async checkForks(runs: readonly RunRecord[]): Promise<void> {
+  private async checkForks(runs: readonly WholeRunRecord[]): Promise<void> {
     for (const run of runs) {
       if (run.origin?.kind !== 'fork') continue;
       this.forks++;
       const payload = await this.store.loadPayload({ runKey: run.key });
       const { seed } = JSON.parse(Buffer.from(payload?.body ?? []).toString());
-      let lastRun: RunRecord | undefined = run;
+      let lastRun: WholeRunRecord | undefined = run;
       while (lastRun?.became) {
         const key: string = lastRun.became.runKey;
         lastRun = runs.find((other) => other.key === key);
@@ -433,7 +434,7 @@ export class Simulation {
       assert.ok(ownRuns.length >= 1 && ownRuns.length <= order.attempts, `${order.id} was acknowledged, so it exists`);
       const expected = await expectedResult(order.workflow, { seed: order.seed });
       for (const run of ownRuns) {
-        let lastRun: RunRecord | undefined = run;
+        let lastRun: WholeRunRecord | undefined = run;
         while (lastRun?.became) {
           const key: string = lastRun.became.runKey;
           lastRun = runs.find((other) => other.key === key);

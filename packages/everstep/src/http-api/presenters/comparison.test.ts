@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { RecordedStep, Redaction } from '../../engine/runs/run.js';
-import type { RunRecord } from '../../ports/stores/store.js';
+import type { WholeRunRecord } from '../../ports/stores/store.js';
 import { type ComparedRun, comparisonOf } from './comparison.js';
 
-const RUN: RunRecord = {
+const RUN: WholeRunRecord = {
   key: 'k',
   instanceId: 'qi_1',
   workflowRunId: 'left',
@@ -38,7 +38,7 @@ const step = (stepId: number, name: string, out: unknown = stepId, more: Partial
   ...more,
 });
 interface Side {
-  readonly run?: Partial<RunRecord>;
+  readonly run?: Partial<WholeRunRecord>;
   readonly body?: string;
   readonly redact?: Redaction;
 }

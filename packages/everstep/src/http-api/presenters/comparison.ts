@@ -8,14 +8,14 @@
 import { LIMITS } from '../../config/limits.js';
 import type { RunComparison } from '../../contract/run-tools.js';
 import type { Redaction, RunPayload } from '../../engine/runs/run.js';
-import type { ListedStep, RunRecord } from '../../ports/stores/store.js';
+import type { ListedStep, WholeRunRecord } from '../../ports/stores/store.js';
 import { type JsonDifference, jsonDifference } from './json-difference.js';
 import { shownBody, shownHeaders, shownJson, shownOut } from './redaction.js';
 import { jsonValue, presentReference, stateOfRun } from './run.js';
 
 export interface ComparedRun {
   /** Run with its whole result. */
-  readonly run: RunRecord;
+  readonly run: WholeRunRecord;
   /** Steps without their results. */
   readonly steps: readonly ListedStep[];
   readonly payload: RunPayload;

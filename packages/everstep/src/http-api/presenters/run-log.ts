@@ -15,6 +15,7 @@ import {
   type Task,
 } from '../../engine/runs/run.js';
 import { stepTypeOf } from '../../engine/runs/step-type.js';
+import { omittedResultBytes } from '../../ports/stores/history-parts.js';
 import type { ListedStep, RunRecord } from '../../ports/stores/store.js';
 import type { ShownHistory } from '../read-models/run-histories.js';
 import { presentError } from './failure-function.js';
@@ -213,8 +214,11 @@ export function presentRunLog(history: ShownHistory, options: RunLogOptions): Ru
   return {
     ...presentRun(run),
     ...optional('waiting', options.waits.get(run.key)),
-    ...optional('workflowRunResponse', options.trimBody || run.result === null ? null : shownJson(run.result, redact)),
-    ...optional('workflowRunResponseLeftOut', options.trimBody ? null : run.resultLeftOut),
+    ...optional(
+      'workflowRunResponse',
+      !options.trimBody && typeof run.result === 'string' ? shownJson(run.result, redact) : null,
+    ),
+    ...optional('workflowRunResponseLeftOut', options.trimBody ? null : omittedResultBytes(run) || null),
     ...optional('workflowRunError', run.error),
     ...presentHistory(history),
     steps: [

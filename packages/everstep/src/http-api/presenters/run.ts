@@ -13,7 +13,7 @@ import {
   type Task,
 } from '../../engine/runs/run.js';
 import { stepTypeOf } from '../../engine/runs/step-type.js';
-import type { ListedStep, RunHistory, RunRecord } from '../../ports/stores/store.js';
+import type { ListedStep, RunHistory, RunRecord, WholeRunRecord } from '../../ports/stores/store.js';
 import { presentFailureFunction } from './failure-function.js';
 import { optional } from './optional.js';
 import { shownJson, shownOut } from './redaction.js';
@@ -39,7 +39,7 @@ export function jsonValue(text: string): unknown {
   }
 }
 
-const presentRunResult = (run: RunRecord, redact: Redaction | undefined) =>
+const presentRunResult = (run: WholeRunRecord, redact: Redaction | undefined) =>
   run.result === null ? {} : { result: jsonValue(shownJson(run.result, redact)) };
 
 /** Fields of a run that identify it in responses. */
@@ -57,7 +57,7 @@ export const presentReference = (run: RunIdentity) => ({
  * Presents the result of a run that has ended, for the caller that started it. With `isRedacted`, applies the redaction of the
  * run, for other readers.
  */
-export function presentResult(run: RunRecord, isRedacted = false): RunResult {
+export function presentResult(run: WholeRunRecord, isRedacted = false): RunResult {
   const workflowState = stateOfRun(run.status);
   if (workflowState === 'RUN_STARTED') throw new Error(`run ${run.key} has not ended`);
   return {
@@ -188,12 +188,14 @@ export function journalLists({ run, steps, tasks, attempts, invoked }: RunHistor
 /** Returns whether the attempt belongs to the run. Attempts of the failure callback do not. */
 export const isRunAttempt = ({ slot }: FailedAttempt): boolean => slot !== CALLBACK_SLOT;
 
-/**
- * Presents a run with its journal. `payload` is the input of the run, or null if it was removed or is not shown. `history` must
- * contain the whole result.
- */
+/** History of a run without its steps. */
+interface JournalHistory extends Pick<RunHistory, 'invoked' | 'tasks' | 'attempts' | 'keptEvents'> {
+  readonly run: WholeRunRecord;
+}
+
+/** Presents a run with its journal. `payload` is the input of the run, or null if it was removed or is not shown. */
 export function presentJournal<Lists>(
-  history: Pick<RunHistory, 'run' | 'invoked' | 'tasks' | 'attempts' | 'keptEvents'>,
+  history: JournalHistory,
   payload: RunPayload | null,
   lists: Lists,
   waiting: Waiting | undefined,

@@ -1,12 +1,12 @@
 /** Reads runs for a comparison. Results are read in parts, in the order in which they are needed. */
 import { LIMITS, PART } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { NO_LENGTH_LIMIT, stepsOf, yieldToOthers } from '../../ports/stores/history-parts.js';
+import { NO_LENGTH_LIMIT, omittedResultBytes, stepsOf, yieldToOthers } from '../../ports/stores/history-parts.js';
 import type { HistoryStore, ListedStep, RunRecord } from '../../ports/stores/store.js';
 import { quoteValue } from '../parameters/value-errors.js';
 import type { ComparedRun } from '../presenters/comparison.js';
 import type { RunReads } from './reads.js';
-import { withWholeResult } from './run-histories.js';
+import { requireWholeResult } from './run-histories.js';
 
 /** Maximum memory for the steps of one of the two runs of a comparison. */
 const MAX_STEP_BYTES = LIMITS.maxPageBytes / 2;
@@ -52,13 +52,14 @@ export async function readComparedRun(
   }
   const results = new ResultReader(store, runKey);
   return {
-    comparedRun: { run: await withWholeResult(store, run), steps, payload, outOf: (step) => results.resultOf(step) },
+    comparedRun: { run: await requireWholeResult(store, run), steps, payload, outOf: (step) => results.resultOf(step) },
     isWhole,
   };
 }
 
 /** Returns the number of bytes of a run that a comparison reads at a time. */
-export async function comparisonBytes(store: RunReads, { key: runKey, resultLeftOut = 0 }: RunRecord): Promise<number> {
+export async function comparisonBytes(store: RunReads, run: RunRecord): Promise<number> {
+  const runKey = run.key;
   const { longestOutBytes } = await store.journalSize({ runKey });
-  return longestOutBytes + resultLeftOut + ((await store.payloadHead({ runKey }))?.bodyBytes ?? 0);
+  return longestOutBytes + omittedResultBytes(run) + ((await store.payloadHead({ runKey }))?.bodyBytes ?? 0);
 }

@@ -2,9 +2,19 @@
  * Reads the history of runs: short ones in one piece, long ones in parts while they are sent, and within a limit for listings.
  */
 import { LIMITS, PART } from '../../config/limits.js';
+import { ApiError } from '../../contract/error-codes.js';
 import type { FailedAttempt, Task } from '../../engine/runs/run.js';
-import { yieldToOthers } from '../../ports/stores/history-parts.js';
-import type { HistoryStore, ListedStep, Part, Position, RunHistory, RunRecord } from '../../ports/stores/store.js';
+import { omittedResultBytes, withWholeResult, yieldToOthers } from '../../ports/stores/history-parts.js';
+import type {
+  HistoryStore,
+  ListedStep,
+  Part,
+  Position,
+  RunHistory,
+  RunRecord,
+  WholeRunRecord,
+} from '../../ports/stores/store.js';
+import { quoteValue } from '../parameters/value-errors.js';
 
 const { assumedRowBytes: ROW_BYTES } = LIMITS;
 
@@ -17,7 +27,7 @@ export interface ShownHistory extends Omit<RunHistory, 'next'> {
 /** Returns whether the first parts contain the whole history, with all results if `withResults` is set. */
 export function isWhole({ next, run, steps }: RunHistory, withResults = true): boolean {
   if (next.steps !== null || next.tasks !== null || next.attempts !== null) return false;
-  return !withResults || (run.resultLeftOut === undefined && steps.every(({ outLeftOut }) => outLeftOut === undefined));
+  return !withResults || (omittedResultBytes(run) === 0 && steps.every(({ outLeftOut }) => outLeftOut === undefined));
 }
 
 const totalBytes = <Item>(items: readonly Item[], bytesOf: (item: Item) => number): number =>
@@ -30,17 +40,17 @@ const taskBytes = (task: Task): number => ('name' in task ? task.name.length : 0
 
 /** Returns the approximate size of a history in memory, in bytes. */
 export const historyBytes = ({ run, steps, tasks, attempts, invoked }: Omit<RunHistory, 'next'>): number =>
-  (run.result?.length ?? 0) +
+  (typeof run.result === 'string' ? run.result.length : 0) +
   totalBytes(steps, stepBytes) +
   totalBytes(tasks, taskBytes) +
   totalBytes(attempts, attemptBytes) +
   invoked.length * ROW_BYTES;
 
-/** Returns the record of a run with its whole result. */
-export async function withWholeResult(store: HistoryStore, run: RunRecord): Promise<RunRecord> {
-  if (run.resultLeftOut === undefined) return run;
-  const { resultLeftOut: _, ...otherFields } = run;
-  return { ...otherFields, result: await store.loadResult({ runKey: run.key }) };
+/** Returns the record of a run with its whole result. Throws ApiError if the run was removed. */
+export async function requireWholeResult(store: HistoryStore, run: RunRecord): Promise<WholeRunRecord> {
+  const wholeRun = await withWholeResult(store, run);
+  if (!wholeRun) throw new ApiError('not-found', `run ${quoteValue(run.workflowRunId)} was removed`);
+  return wholeRun;
 }
 
 /** Remaining number of bytes that may be read. */
@@ -114,10 +124,10 @@ export async function shortenHistory(
   withResults: boolean,
 ): Promise<ShownHistory> {
   const { next, ...firstParts } = history;
-  const { key: runKey, resultLeftOut } = history.run;
+  const { key: runKey } = history.run;
   const resultBudget = new ByteBudget(withResults ? maxBytes : 0);
-  const resultFits = resultLeftOut !== undefined && resultBudget.take(resultLeftOut);
-  const run = resultFits ? await withWholeResult(store, history.run) : history.run;
+  const resultFits = resultBudget.take(omittedResultBytes(history.run));
+  const run = resultFits ? ((await withWholeResult(store, history.run)) ?? history.run) : history.run;
   const bytesPerList = Math.floor(maxBytes / 3);
   const tasks = await readMore(
     { items: firstParts.tasks, next: next.tasks },

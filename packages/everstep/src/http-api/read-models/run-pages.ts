@@ -1,5 +1,6 @@
 /** Reads pages of runs with their histories. A page ends before the run that would make it too large. */
 import { LIMITS, PART } from '../../config/limits.js';
+import { omittedResultBytes } from '../../ports/stores/history-parts.js';
 import type { HistoryStore, ListedRun, Listing, Position, RunHistory } from '../../ports/stores/store.js';
 import type { Reserve } from '../admission/read-budget.js';
 import { historyBytes, isWhole, type ShownHistory, shortenHistory } from './run-histories.js';
@@ -78,7 +79,7 @@ export async function readPage<Entry>(
 async function totalBytes(store: HistoryStore, history: RunHistory, withResults: boolean): Promise<number> {
   const { steps, bytes } = await store.journalSize({ runKey: history.run.key });
   const knownBytes = historyBytes({ ...history, steps: [] });
-  return knownBytes + steps * LIMITS.assumedRowBytes + (withResults ? bytes + (history.run.resultLeftOut ?? 0) : 0);
+  return knownBytes + steps * LIMITS.assumedRowBytes + (withResults ? bytes + omittedResultBytes(history.run) : 0);
 }
 
 /**

@@ -1,7 +1,8 @@
-/** Reads the long lists of a run part by part. */
+/** Reads the long data of a run: its lists part by part, and a result that its record omits. */
 import type { FailedAttempt } from '../../engine/runs/run.js';
 import type { HistoryQuery, HistoryStore, ListedStep, ListedTask, Part } from './history-store.js';
 import type { Position } from './page.js';
+import type { RunRecord, WholeRunRecord } from './run-records.js';
 
 /** A limit in bytes that no result exceeds. */
 export const NO_LENGTH_LIMIT = 2 ** 30;
@@ -35,3 +36,14 @@ export const attemptsOf = (
   store: Pick<HistoryStore, 'listAttempts'>,
   query: Omit<HistoryQuery, 'maxOutBytes'> & { readonly slot?: number },
 ): AsyncGenerator<readonly FailedAttempt[]> => readParts((from) => store.listAttempts({ ...query, from }));
+
+/** Returns the size in bytes of the result of a run if it is omitted, otherwise 0. */
+export const omittedResultBytes = ({ result }: Pick<RunRecord, 'result'>): number =>
+  typeof result === 'object' ? (result?.omittedBytes ?? 0) : 0;
+
+/** Returns the record of a run with its whole result, or null if the run was removed before its omitted result was read. */
+export async function withWholeResult(store: Pick<HistoryStore, 'loadResult'>, run: RunRecord): Promise<WholeRunRecord | null> {
+  if (typeof run.result !== 'object' || run.result === null) return { ...run, result: run.result };
+  const result = await store.loadResult({ runKey: run.key });
+  return result === null ? null : { ...run, result };
+}

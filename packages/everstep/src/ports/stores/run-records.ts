@@ -3,21 +3,29 @@ import type { RunIdentity, RunSettings, RunStatus } from '../../engine/runs/run.
 import type { RunReference } from '../../engine/writes.js';
 import type { Position } from './page.js';
 
+/** A result that is omitted because it exceeds `LIMITS.maxInlineBytes`. `withWholeResult` reads it. */
+export interface OmittedResult {
+  readonly omittedBytes: number;
+}
+
 /** A run as the logs show it. */
 export interface RunRecord extends RunIdentity {
   readonly settings: RunSettings;
   readonly status: RunStatus;
   readonly completedAt: number | null;
-  /** Result as JSON text; null if the run did not succeed with a value, or if the result was omitted. */
-  readonly result: string | null;
-  /** Size in bytes of a result over `LIMITS.maxInlineBytes`, which `loadResult` reads. */
-  readonly resultLeftOut?: number;
+  /** Result as JSON text; null if the run did not succeed with a value. */
+  readonly result: string | OmittedResult | null;
   /** Error text, if the run failed. */
   readonly error: string | null;
   /** Id of its current DLQ entry; null if it has none. */
   readonly dlqId: string | null;
   /** The run that its DLQ entry was resumed or restarted as; null if there is none. */
   readonly became: (RunReference & { readonly kind: 'resume' | 'restart' }) | null;
+}
+
+/** A run with its whole result. */
+export interface WholeRunRecord extends RunRecord {
+  readonly result: string | null;
 }
 
 /** A run in a listing, with its position. */

@@ -9,9 +9,11 @@ import { countOfDay } from '../../engine/limits/metering.js';
 import type { Run, RunPayload, RunTrace, Task } from '../../engine/runs/run.js';
 import { settingsFrom } from '../../engine/runs/settings.js';
 import { type StartCommand, startRun } from '../../engine/runs/start.js';
+import { withWholeResult } from '../../ports/stores/history-parts.js';
+import type { HistoryStore } from '../../ports/stores/history-store.js';
 import type { InstanceLimits, RunAdmission, RunRefusal } from '../../ports/stores/instance-limits.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
-import type { RunRecord } from '../../ports/stores/store.js';
+import type { WholeRunRecord } from '../../ports/stores/store.js';
 import type { Traces } from '../../ports/traces.js';
 import { decodeBody } from '../dispatch/requests/encoded-body.js';
 import type { Decisions } from '../runs/decisions.js';
@@ -20,7 +22,7 @@ import type { CachedRun } from '../runs/run-cache.js';
 type InvokeTask = Extract<Task, { kind: 'invoke' }>;
 
 export interface InvocationsOptions {
-  readonly store: RunStore;
+  readonly store: RunStore & Pick<HistoryStore, 'loadResult'>;
   readonly decisions: Decisions;
   readonly limits: Pick<InstanceLimits, 'admitRuns' | 'releaseRuns' | 'recount'>;
   readonly context: () => DecisionContext;
@@ -84,7 +86,7 @@ function startCommandOf(
   };
 }
 
-function outcomeOf(child: RunRecord): InvokeOutcome | null {
+function outcomeOf(child: WholeRunRecord): InvokeOutcome | null {
   const reference = { workflowRunId: child.workflowRunId, workflowCreatedAt: child.createdAt };
   switch (child.status) {
     case 'succeeded':
@@ -110,8 +112,9 @@ export class Invocations {
   /** Handles a due task: creates its run, or records the end of the run. */
   async handleTask(entry: CachedRun, task: InvokeTask): Promise<void> {
     const { store } = this.options;
-    const child = await store.findRun({ runKey: task.childRunKey });
-    if (!child && task.invoke !== null) return this.startOnce(entry, task, task.invoke);
+    const record = await store.findRun({ runKey: task.childRunKey });
+    if (!record && task.invoke !== null) return this.startOnce(entry, task, task.invoke);
+    const child = record && (await withWholeResult(store, record));
     const outcome = child
       ? outcomeOf(child)
       : this.failedOutcome(task, 'the invoked run was removed before its end was recorded');

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
 import type { RecordedStep } from '../../engine/runs/run.js';
+import { withWholeResult } from '../../ports/stores/history-parts.js';
 import type { Part, StoreWrite } from '../../ports/stores/store.js';
 import { type OpenStore, withStore } from './harness.js';
 import {
@@ -197,12 +198,14 @@ export function historyConformance(open: OpenStore): void {
           { kind: 'end-run', runKey, outcome: { status: 'succeeded', result }, completedAt: T0 },
         ]);
         const record = await store.findRun({ runKey });
-        assert.deepEqual([record?.result, record?.resultLeftOut], [null, result.length]);
-        assert.equal(await store.loadResult({ runKey }), result);
+        assert.ok(record);
+        assert.deepEqual(record.result, { omittedBytes: result.length });
+        assert.deepEqual(await withWholeResult(store, record), { ...record, result });
+        assert.equal(await withWholeResult(store, { ...record, key: 'removed' }), null);
         assert.equal(await store.loadResult({ runKey: 'unknown' }), null);
         const page = { instanceId: INSTANCE, filter: {}, order: 'newest-first', after: null, horizon: null, limit: 5 } as const;
         const { items } = await store.listRuns(page);
-        assert.equal(items[0]?.resultLeftOut, result.length);
+        assert.deepEqual(items[0]?.result, { omittedBytes: result.length });
         assert.deepEqual((await store.listRuns({ ...page, after: items[0]?.position ?? '' })).items, []);
       }),
     );

@@ -37,15 +37,15 @@ export const runIdentityOf = (row: Row) => ({
   status: word(row, 'status', STATUSES),
 });
 
-function resultOf(row: Row): Pick<RunRecord, 'result' | 'resultLeftOut'> {
+function resultOf(row: Row): RunRecord['result'] {
   const [result, resultBytes] = [textOrNull(row, 'result'), integerOrNull(row, 'result_bytes')];
-  return result === null && resultBytes !== null ? { result, resultLeftOut: resultBytes } : { result };
+  return result === null && resultBytes !== null ? { omittedBytes: resultBytes } : result;
 }
 
 export const runRecordOf = (row: Row): RunRecord => ({
   ...runIdentityOf(row),
   completedAt: integerOrNull(row, 'completed_at'),
-  ...resultOf(row),
+  result: resultOf(row),
   error: textOrNull(row, 'error'),
   dlqId: textOrNull(row, 'dlq_id'),
   became:

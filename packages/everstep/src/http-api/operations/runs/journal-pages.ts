@@ -3,11 +3,12 @@ import { PART } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { RunJournal } from '../../../contract/runs.js';
 import { CALLBACK_SLOT } from '../../../engine/runs/run.js';
-import type { Position, RunHistory, RunRecord } from '../../../ports/stores/store.js';
+import { omittedResultBytes } from '../../../ports/stores/history-parts.js';
+import type { Position, RunRecord } from '../../../ports/stores/store.js';
 import type { RequestContext } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
 import { journalLists, presentJournal } from '../../presenters/run.js';
-import { historyBytes, withWholeResult } from '../../read-models/run-histories.js';
+import { historyBytes, requireWholeResult } from '../../read-models/run-histories.js';
 import { waitOf } from '../../read-models/waits.js';
 import type { JournalDeps } from './journals.js';
 
@@ -59,7 +60,7 @@ export async function journalPageOf(
   if (!history) throw new ApiError('not-found', `run ${quoteValue(workflowRunId)} was removed`);
   const isFirstPage = from.step === 0 && from.attempts === null && from.knownAttempts === 0;
   const payloadBytes = isFirstPage ? ((await store.payloadHead({ runKey }))?.bodyBytes ?? 0) : 0;
-  await reserve(2 * (historyBytes(history) + payloadBytes + (history.run.resultLeftOut ?? 0)));
+  await reserve(2 * (historyBytes(history) + payloadBytes + omittedResultBytes(history.run)));
   const steps =
     from.step === 0
       ? { items: history.steps, next: history.next.steps }
@@ -68,9 +69,9 @@ export async function journalPageOf(
     from.attempts === null
       ? { items: history.attempts, next: history.next.attempts }
       : await store.listAttempts({ ...query, from: from.attempts });
-  const page: RunHistory = {
+  const page = {
     ...history,
-    run: await withWholeResult(store, history.run),
+    run: await requireWholeResult(store, history.run),
     steps: steps.items,
     attempts: attempts.items.slice(from.knownAttempts),
   };

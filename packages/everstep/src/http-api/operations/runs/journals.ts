@@ -3,7 +3,7 @@ import { LIMITS, PART } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { RunJournal } from '../../../contract/runs.js';
 import { CALLBACK_SLOT } from '../../../engine/runs/run.js';
-import { attemptsOf, stepsOf, tasksOf } from '../../../ports/stores/history-parts.js';
+import { attemptsOf, omittedResultBytes, stepsOf, tasksOf } from '../../../ports/stores/history-parts.js';
 import type { RunHistory, RunRecord } from '../../../ports/stores/store.js';
 import type { RunService } from '../../../runtime/services/workflow-service.js';
 import type { RequestContext } from '../../operation.js';
@@ -18,7 +18,7 @@ import {
 } from '../../presenters/run.js';
 import { invokedByStep } from '../../presenters/step-fields.js';
 import type { RunReads } from '../../read-models/reads.js';
-import { historyBytes, isWhole, withWholeResult } from '../../read-models/run-histories.js';
+import { historyBytes, isWhole, requireWholeResult } from '../../read-models/run-histories.js';
 import { waitOf } from '../../read-models/waits.js';
 import { StreamedList, streamedResponse } from '../../responses/streamed-json.js';
 
@@ -45,7 +45,7 @@ async function streamJournal(
   const { run, journalLength, invoked } = history;
   const runKey = run.key;
   const { longestOutBytes } = await store.journalSize({ runKey });
-  await reserve(2 * Math.max(LIMITS.partBytes, longestOutBytes, payloadBytes + (run.resultLeftOut ?? 0)));
+  await reserve(2 * Math.max(LIMITS.partBytes, longestOutBytes, payloadBytes + omittedResultBytes(run)));
   const { redact } = run.settings;
   const invokedRuns = invokedByStep(invoked);
   const lists = {
@@ -63,7 +63,7 @@ async function streamJournal(
   };
   // The failure callback has few attempts, so they are read at once.
   const { items: attempts } = await store.listAttempts({ runKey, bounds: PART, from: null, slot: CALLBACK_SLOT });
-  const wholeHistory = { ...history, attempts, run: await withWholeResult(store, run) };
+  const wholeHistory = { ...history, attempts, run: await requireWholeResult(store, run) };
   return streamedResponse<RunJournal>(
     presentJournal(wholeHistory, await store.loadPayload({ runKey }), lists, await waitOf(service, history)),
   );
@@ -82,5 +82,6 @@ export async function journalOf(
   if (!isWhole(history) || payloadBytes > LIMITS.partBytes) return streamJournal(deps, history, payloadBytes, reserve);
   await reserve(historyBytes(history) + payloadBytes);
   const payload = await store.loadPayload({ runKey });
-  return presentJournal(history, payload, journalLists(history), await waitOf(service, history));
+  const wholeHistory = { ...history, run: await requireWholeResult(store, history.run) };
+  return presentJournal(wholeHistory, payload, journalLists(history), await waitOf(service, history));
 }

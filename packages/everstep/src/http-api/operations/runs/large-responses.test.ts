@@ -6,7 +6,16 @@ import type { RunAttempts } from '../../../contract/attempts.js';
 import type { RunComparison } from '../../../contract/run-tools.js';
 import type { JournalStep, LoggedStep, RunJournal, RunLogEntry } from '../../../contract/runs.js';
 import type { Part } from '../../../ports/stores/store.js';
-import { apply, creation, failure, sampleRun, sampleStep, T0 } from '../../../stores/conformance/samples.js';
+import {
+  apply,
+  creation,
+  failure,
+  invokeTask,
+  putTasks,
+  sampleRun,
+  sampleStep,
+  T0,
+} from '../../../stores/conformance/samples.js';
 import { ReadBudget } from '../../admission/read-budget.js';
 import { ApiHarness } from '../../testing/api-harness.js';
 
@@ -122,6 +131,26 @@ test('a run that is larger than a page omits results with their sizes, and each 
     `/v2/workflows/logs?workflowUrl=${encodeURIComponent(url)}&trimBody=true`,
   );
   assert.ok(logged(trimmed.body.runs[0] ?? assert.fail()).every((each) => !('out' in each) && !('outLeftOut' in each)));
+});
+
+test('the log of the published client states the size of a result of an invoked run that does not fit', async () => {
+  const workflowUrl = 'http://app.example/parent';
+  const parent = sampleRun(++runs, { instanceId: 'qi_1', workflowRunId: 'parent', workflowUrl, dialect: 'upstash' });
+  const { key: runKey, workflowRunId, createdAt: workflowCreatedAt } = parent;
+  const origin = { kind: 'invoke', runKey, workflowRunId, workflowCreatedAt, stepId: 1, stepName: 'child', depth: 1 } as const;
+  const child = sampleRun(++runs, { instanceId: 'qi_1', workflowRunId: 'child', dialect: 'upstash', origin });
+  const result = JSON.stringify('x'.repeat(LIMITS.maxPageBytes / 2));
+  await apply(harness.store, [
+    creation(parent),
+    ...putTasks(runKey, [invokeTask(1, null, child.key)]),
+    creation(child),
+    { kind: 'end-run', runKey: child.key, outcome: { status: 'succeeded', result }, completedAt: T0 },
+    ...failure(parent),
+  ]);
+  const path = `/v2/workflows/logs?workflowUrl=${encodeURIComponent(workflowUrl)}`;
+  const { body } = await harness.call<{ runs: RunLogEntry[] }>('GET', path, { headers: { 'upstash-telemetry-sdk': 'test' } });
+  const [step] = logged(body.runs[0] ?? assert.fail());
+  assert.deepEqual([step?.state, step?.out, step?.outLeftOut], ['STEP_SUCCESS', undefined, result.length]);
 });
 
 test('attempts and comparisons read results one part at a time', async () => {

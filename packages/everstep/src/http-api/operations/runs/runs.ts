@@ -4,7 +4,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ActiveRun, CanceledRuns, JournalStep, RunJournal, RunResult } from '../../../contract/runs.js';
-import { NO_LENGTH_LIMIT } from '../../../ports/stores/history-parts.js';
+import { NO_LENGTH_LIMIT, omittedResultBytes } from '../../../ports/stores/history-parts.js';
 import type { RunId, RunRecord } from '../../../ports/stores/store.js';
 import { change } from '../../audited/audit-rule.js';
 import { operation, respond } from '../../operation.js';
@@ -13,7 +13,7 @@ import { Cursor, Duration, Text, UnixMs } from '../../parameters/values.js';
 import { presentJournalStep, presentReference, presentResult } from '../../presenters/run.js';
 import type { InvokedByStep } from '../../presenters/step-fields.js';
 import type { RunReads } from '../../read-models/reads.js';
-import { withWholeResult } from '../../read-models/run-histories.js';
+import { requireWholeResult } from '../../read-models/run-histories.js';
 import { journalPageOf, parseJournalPosition, positionText } from './journal-pages.js';
 import { journalOf } from './journals.js';
 
@@ -145,8 +145,8 @@ export const getRunResult = operation({
     const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
     const isRedacted = access === 'read-only';
     const resultOf = async (endedRun: RunRecord): Promise<RunResult> => {
-      await request.reserve(2 * (endedRun.resultLeftOut ?? 0));
-      return presentResult(await withWholeResult(reads.runs, endedRun), isRedacted);
+      await request.reserve(2 * omittedResultBytes(endedRun));
+      return presentResult(await requireWholeResult(reads.runs, endedRun), isRedacted);
     };
     if (run.status !== 'active') return respond(200, await resultOf(run));
     const timeoutMs = query.timeout ?? LIMITS.defaultResultWaitMs;

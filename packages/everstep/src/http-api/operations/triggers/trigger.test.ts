@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { LIMITS } from '../../../config/limits.js';
 import type { RunJournal, RunResult, TriggeredRun } from '../../../contract/runs.js';
+import { ReadBudget } from '../../admission/read-budget.js';
 import { ApiHarness } from '../../testing/api-harness.js';
 import { destinationOf } from './trigger.js';
 
+const memory = new ReadBudget({ waitMs: 1 });
 let harness: ApiHarness;
 before(async () => {
-  harness = await ApiHarness.open();
+  harness = await ApiHarness.open({ reads: memory });
 });
 after(() => harness.close());
 
@@ -120,11 +123,13 @@ test('delay and not-before postpone the start, and not-before takes precedence',
   near(await dueAt({ 'svc-delay': '5m', 'svc-not-before': inAnHour }), 3_600_000);
 });
 
+const LONG_BODY = 'x'.repeat(LIMITS.maxInlineBytes + 1);
+
 test('waiting for the result returns it, or 202 when the time is up', async () => {
-  const wait = (endpoint: string, time: string) =>
+  const wait = (endpoint: string, time: string, body = 'in') =>
     harness.call<RunResult>('POST', `/v2/trigger/http://w.test/${endpoint}`, {
       headers: { 'svc-wait-for-result': time },
-      body: 'in',
+      body,
     });
   const ok = await wait('ok', 'true');
   assert.equal(ok.status, 200);
@@ -135,9 +140,22 @@ test('waiting for the result returns it, or 202 when the time is up', async () =
   assert.equal(failed.body.workflowState, 'RUN_FAILED');
   assert.match(failed.body.error ?? '', /returned 500/);
   assert.equal(failed.body.result, undefined);
+  const long = await wait('ok', '30s', LONG_BODY);
+  assert.equal(long.status, 200);
+  assert.deepEqual(long.body.result, { got: LONG_BODY });
   const slow = await wait('hang', '0');
   assert.equal(slow.status, 202);
   assert.deepEqual(Object.keys(slow.body).sort(), ['workflowCreatedAt', 'workflowRunId', 'workflowState']);
+});
+
+test('a trigger whose result gets no memory in time returns 202, because an error would start the run again', async () => {
+  const release = await memory.take('instance qi_1', LIMITS.maxReadBytesOfInstance, new AbortController().signal);
+  const path = '/v2/trigger/http://w.test/ok';
+  const waiting = await harness.call<RunResult>('POST', path, { headers: { 'svc-wait-for-result': 'true' }, body: LONG_BODY });
+  release();
+  assert.deepEqual([waiting.status, waiting.body.workflowState], [202, 'RUN_STARTED']);
+  const { body } = await harness.call<RunResult>('GET', `/v2/workflows/runs/${waiting.body.workflowRunId}/result`);
+  assert.deepEqual(body.result, { got: LONG_BODY });
 });
 
 test('a batch returns a result for each item, and an invalid item fails alone', async () => {

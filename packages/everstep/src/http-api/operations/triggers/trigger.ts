@@ -3,10 +3,12 @@
 import Type from 'typebox';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ActiveRun, RunResult, TriggeredRun } from '../../../contract/runs.js';
+import { omittedResultBytes, withWholeResult } from '../../../ports/stores/history-parts.js';
+import type { RunRecord, WholeRunRecord } from '../../../ports/stores/store.js';
 import type { TriggerCommand, TriggerOutcome } from '../../../runtime/services/workflow-service.js';
 import { allowRuns, allowSize, startAllowedRuns } from '../../admission/plan-limits.js';
 import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
-import { type ApiContext, operation, respond } from '../../operation.js';
+import { type ApiContext, operation, type RequestContext, respond } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
 import { optional } from '../../presenters/optional.js';
 import { presentResult } from '../../presenters/run.js';
@@ -52,6 +54,20 @@ export async function startTriggeredRun(command: TriggerCommand, context: ApiCon
 
 export const stringOrNull = (value: string | readonly string[] | undefined): string | null =>
   typeof value === 'string' && value !== '' ? value : null;
+
+/**
+ * Reads the whole result. Returns null if there is not enough memory for it, or if the run was removed: an error would make the
+ * client start the run again.
+ */
+async function readResult(run: RunRecord, { reads }: ApiContext, { reserve }: RequestContext): Promise<WholeRunRecord | null> {
+  try {
+    await reserve(2 * omittedResultBytes(run));
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'unavailable') return null;
+    throw error;
+  }
+  return withWholeResult(reads.runs, run);
+}
 
 export const triggerRun = operation({
   operationId: 'triggerRun',
@@ -109,7 +125,8 @@ export const triggerRun = operation({
       const { run } = outcome;
       const endedRun = await context.service.runs.awaitEnd({ instanceId, run, timeoutMs, signal: request.signal() });
       const { noWorker, ...triggeredRun } = presentTriggeredRun(outcome, command, context);
-      if (endedRun) return respond(200, { ...triggeredRun, ...presentResult(endedRun) });
+      const wholeRun = endedRun && (await readResult(endedRun, context, request));
+      if (wholeRun) return respond(200, { ...triggeredRun, ...presentResult(wholeRun) });
       return respond(202, { ...triggeredRun, ...optional('noWorker', noWorker), workflowState: 'RUN_STARTED' as const });
     });
   },

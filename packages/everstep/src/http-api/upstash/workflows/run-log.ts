@@ -127,9 +127,11 @@ function taskFields(task: Task, redact: Redaction | undefined, trimBody: boolean
   }
 }
 
-/** Returns the result or error of an invoked run. */
-function outcomeText({ run }: InvokedRun): string | null {
-  return run.result === null ? run.error : shownJson(run.result, run.settings.redact);
+/** Returns the result or error of an invoked run, or the size of a result that is omitted. */
+function outcomeFields({ run }: InvokedRun): Pick<LoggedStep, 'out' | 'outLeftOut'> {
+  if (run.result === null) return optional('out', run.error);
+  if (typeof run.result === 'object') return { outLeftOut: run.result.omittedBytes };
+  return { out: shownJson(run.result, run.settings.redact) };
 }
 
 function invokedFields({ run, payload }: InvokedRun, trimBody: boolean): Partial<LoggedStep> {
@@ -171,7 +173,8 @@ class StepWriter {
     const bodyLeftOut = isFirst ? payload?.bodyLeftOut : undefined;
     const task = this.tasks.get(messageId);
     const invokedRun = stepId === undefined ? undefined : invokedRuns.get(stepId);
-    const invokedOutcome = invokedRun && state === 'STEP_SUCCESS' && !trimBody ? outcomeText(invokedRun) : null;
+    const showsOutcome = out === undefined && state === 'STEP_SUCCESS' && !trimBody;
+    const invokedOutcome = invokedRun && showsOutcome ? outcomeFields(invokedRun) : {};
     const showsPayload = isFirst && payload !== null && !trimBody && bodyLeftOut === undefined;
     const payloadText = showsPayload ? bodyText(payload.body, redact) : undefined;
     return {
@@ -198,8 +201,8 @@ class StepWriter {
       ...optional('invokedWorkflowCreatedAt', nativeStep.invokedWorkflowCreatedAt),
       ...(out !== undefined && this.recordedSteps.has(messageId)
         ? resultFields(stepType, out)
-        : optional('out', out ?? payloadText ?? invokedOutcome)),
-      ...optional('outLeftOut', nativeStep.outLeftOut ?? bodyLeftOut),
+        : optional('out', out ?? payloadText ?? invokedOutcome.out)),
+      ...optional('outLeftOut', nativeStep.outLeftOut ?? bodyLeftOut ?? invokedOutcome.outLeftOut),
       ...(task ? taskFields(task, redact, trimBody) : {}),
       ...optional('callBodyLeftOut', task && !trimBody ? task.bodyLeftOut : undefined),
       ...(invokedRun ? invokedFields(invokedRun, trimBody) : {}),
@@ -268,7 +271,6 @@ const NO_WAITS = new Map<string, never>();
 
 export function presentLoggedRun(source: LogSource): LoggedRun {
   const { history, invoker, trimBody } = source;
-  const { run } = history;
   const nativeLog = presentRunLog(history, { trimBody, waits: NO_WAITS });
   const writer = new StepWriter(source);
   return {
@@ -277,8 +279,8 @@ export function presentLoggedRun(source: LogSource): LoggedRun {
     workflowState: nativeLog.workflowState,
     workflowRunCreatedAt: nativeLog.workflowRunCreatedAt,
     ...optional('workflowRunCompletedAt', nativeLog.workflowRunCompletedAt),
-    ...optional('workflowRunResponse', trimBody || run.result === null ? null : shownJson(run.result, run.settings.redact)),
-    ...optional('workflowRunResponseLeftOut', trimBody ? null : run.resultLeftOut),
+    ...optional('workflowRunResponse', nativeLog.workflowRunResponse),
+    ...optional('workflowRunResponseLeftOut', nativeLog.workflowRunResponseLeftOut),
     ...optional('failureFunction', failureFunctionOf(source)),
     steps: nativeLog.steps.flatMap((group) => writer.presentGroups(group)),
     ...optional(

@@ -5,14 +5,14 @@ import { LIMITS, PART } from '../../../config/limits.js';
 import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
 import { INDEXED_RUN_FILTERS } from '../../../contract/filters/run-filters.js';
 import { firstMessageId } from '../../../dialects/upstash/journal.js';
-import { attemptsOf, stepsOf, tasksOf } from '../../../ports/stores/history-parts.js';
+import { attemptsOf, omittedResultBytes, stepsOf, tasksOf, withWholeResult } from '../../../ports/stores/history-parts.js';
 import type { ListedRun, RunFilter, RunRecord } from '../../../ports/stores/store.js';
 import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
 import { isEmptyRange } from '../../operations/filters.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { Cursor, Text } from '../../parameters/values.js';
 import type { DeadLetterReads, Reads, RunReads } from '../../read-models/reads.js';
-import { type ShownHistory, withWholeResult } from '../../read-models/run-histories.js';
+import type { ShownHistory } from '../../read-models/run-histories.js';
 import { DOES_NOT_FIT, PageBudget, readHistory, readPage } from '../../read-models/run-pages.js';
 import { urlPartFilters, urlPartPredicate } from './run-filters.js';
 import { type InvokedRun, type LogSource, presentLoggedRun, type ShownPayload } from './run-log.js';
@@ -59,8 +59,8 @@ async function loadInvokedRuns({ invoked }: ShownHistory, store: RunReads, budge
   for (const { stepId, runKey } of invoked.slice(0, LIMITS.maxLoggedInvocations)) {
     const record = await store.findRun({ runKey });
     if (!record) continue;
-    const isIncluded = !trimBody && record.resultLeftOut !== undefined && (await budget.addIfFits(record.resultLeftOut));
-    const run = isIncluded ? await withWholeResult(store, record) : record;
+    const isIncluded = !trimBody && (await budget.addIfFits(omittedResultBytes(record)));
+    const run = isIncluded ? ((await withWholeResult(store, record)) ?? record) : record;
     runs.set(stepId, { run, payload: await loadPayload(store, runKey, budget, trimBody) });
   }
   return runs;
