@@ -54,8 +54,6 @@ export interface Dialect {
   readonly receivedPrefix: string;
   /** Query parameter that carries the token. */
   readonly tokenParameter: string;
-  /** Query parameters, other than the token, that only clients of this dialect send. */
-  readonly ownParameters: readonly string[];
   /** Issuer of signatures that receivers of this dialect expect. */
   readonly issuer: string;
   /** Header with the region of a delivery, without the prefix; null if receivers expect none. */
@@ -82,7 +80,6 @@ export interface DialectDefinition {
   readonly name: DialectName;
   readonly prefix: string;
   readonly tokenParameter: string;
-  readonly ownParameters?: readonly string[];
   readonly issuer: string;
   readonly regionHeader?: string;
   readonly noFailureFunctionHeader?: string;
@@ -94,14 +91,13 @@ export interface DialectDefinition {
 
 export function createDialect(definition: DialectDefinition): Dialect {
   const { name, prefix, tokenParameter, issuer, regionHeader = null, steps, reserves } = definition;
-  const { ignores = () => false, readToken = () => null, noFailureFunctionHeader = null, ownParameters = [] } = definition;
+  const { ignores = () => false, readToken = () => null, noFailureFunctionHeader = null } = definition;
   const signatureHeaders = new Set([SIGNATURE_HEADER, ED25519_SIGNATURE_HEADER].map((header) => (prefix + header).toLowerCase()));
   return Object.freeze({
     name,
     prefix,
     receivedPrefix: prefix.toLowerCase(),
     tokenParameter,
-    ownParameters,
     issuer,
     regionHeader,
     noFailureFunctionHeader,

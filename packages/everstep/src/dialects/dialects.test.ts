@@ -8,15 +8,27 @@ test('a request without a prefixed header uses the native dialect', () => {
   assert.equal(dialectOf({ headers: {} }), DEFAULT_DIALECT);
 });
 
-test('the dialect of the published SDKs is recognized by a header, the token format, or a query parameter', () => {
+test('the dialect of the published SDKs is recognized by a header, the token format, or the parameter of the token', () => {
   const token = carryToken({ instanceId: 'qi_1', token: 'a.b.c' });
   assert.equal(dialectOf({ headers: { 'upstash-retries': '3' } }), DIALECTS.upstash);
   assert.equal(dialectOf({ headers: { authorization: `Bearer ${token}` } }), DIALECTS.upstash);
   assert.equal(dialectOf({ headers: {}, query: 'x=1&qstash_token=a.b.c' }), DIALECTS.upstash);
   assert.equal(dialectOf({ headers: { authorization: 'Bearer a.b.c' }, query: 'svc_token=x' }), DIALECTS.native);
-  assert.equal(dialectOf({ headers: { authorization: 'Bearer a.b.c' }, query: 'cancel=false' }), DIALECTS.upstash);
-  assert.equal(dialectOf({ headers: {}, query: 'q=1&cancel=true' }), DIALECTS.upstash);
-  assert.equal(dialectOf({ headers: {}, query: 'q=cancel&nocancel=true' }), DIALECTS.native);
+});
+
+test('a native header takes precedence over the token format and over tokens in the query', () => {
+  const headers = { authorization: `Bearer ${carryToken({ instanceId: 'qi_1', token: 'a.b.c' })}` };
+  assert.equal(dialectOf({ headers: { ...headers, 'svc-retries': '3' } }), DIALECTS.native);
+  assert.equal(dialectOf({ headers: { 'upstash-retries': '3', 'svc-retries': '3' } }), DIALECTS.native);
+  assert.equal(dialectOf({ headers: { 'svc-retries': '3' }, query: 'qstash_token=a.b.c' }), DIALECTS.native);
+});
+
+test('a token in the query identifies the dialect only if it is the last one and there is no Authorization header', () => {
+  const authorization = 'Bearer a.b.c';
+  assert.equal(dialectOf({ headers: { authorization }, query: 'qstash_token=theirs' }), DIALECTS.native);
+  assert.equal(dialectOf({ headers: {}, query: 'qstash_token=theirs&svc_token=a.b.c' }), DIALECTS.native);
+  assert.equal(dialectOf({ headers: {}, query: 'svc_token=theirs&qstash_token=a.b.c&x=1' }), DIALECTS.upstash);
+  assert.equal(dialectOf({ headers: {}, query: 'my_qstash_token=1&next=qstash_token=2' }), DIALECTS.native);
 });
 
 test('a token is extracted from the format of the published SDKs; any other text stays unchanged', () => {

@@ -23,17 +23,31 @@ export interface DialectClues {
   readonly query?: string;
 }
 
-/** Returns the dialect that a request identifies by a header prefix, its token format or a query parameter, or null. */
-export function identifiedDialect({ headers, query = '' }: DialectClues): Dialect | null {
-  const { authorization } = headers;
-  const token = typeof authorization === 'string' ? BEARER.exec(authorization)?.[1] : undefined;
-  for (const dialect of OTHER_DIALECTS) {
-    for (const name in headers) if (name.startsWith(dialect.receivedPrefix)) return dialect;
-    if (token !== undefined && dialect.readToken(token) !== null) return dialect;
-    if (query.includes(`${dialect.tokenParameter}=`)) return dialect;
-    if (dialect.ownParameters.some((name) => query.startsWith(`${name}=`) || query.includes(`&${name}=`))) return dialect;
+const hasHeaderOf = ({ headers }: DialectClues, { receivedPrefix }: Dialect): boolean => {
+  for (const name in headers) if (name.startsWith(receivedPrefix)) return true;
+  return false;
+};
+
+/** Returns the dialect of the last token in the query. The query of a destination URL can contain others before it. */
+function dialectOfQueryToken(query: string): Dialect | null {
+  for (const parameter of query.split('&').toReversed()) {
+    const dialect = Object.values(DIALECTS).find(({ tokenParameter }) => parameter.startsWith(`${tokenParameter}=`));
+    if (dialect) return dialect;
   }
   return null;
+}
+
+/**
+ * Returns the dialect that a request identifies by a header prefix, its token format or the parameter of its token, or null. A
+ * token in the query is ignored if there is an Authorization header, because it then belongs to a destination URL.
+ */
+export function identifiedDialect(clues: DialectClues): Dialect | null {
+  for (const dialect of [DEFAULT_DIALECT, ...OTHER_DIALECTS]) if (hasHeaderOf(clues, dialect)) return dialect;
+  const { authorization } = clues.headers;
+  if (authorization === undefined) return dialectOfQueryToken(clues.query ?? '');
+  const token = typeof authorization === 'string' ? BEARER.exec(authorization)?.[1] : undefined;
+  if (token === undefined) return null;
+  return OTHER_DIALECTS.find((dialect) => dialect.readToken(token) !== null) ?? null;
 }
 
 /** Returns the dialect that the request identifies, otherwise the default one. */

@@ -146,6 +146,11 @@ interface OperationDescription {
    * selects one; otherwise the path implies the dialect.
    */
   readonly dialect?: DialectName;
+  /**
+   * Query parameters that only clients of the dialect of the operation send to its path. A request with one of them has this
+   * dialect, unless a header or its token identifies another one.
+   */
+  readonly ownParameters?: readonly string[];
   /** Other paths of the same operation. */
   readonly otherPaths?: readonly string[];
   /** How unknown query parameters are handled. `part-of-path`: the query is part of the path. */

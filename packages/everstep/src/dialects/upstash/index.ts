@@ -11,9 +11,6 @@ export const upstash = createDialect({
   name: 'upstash',
   prefix: PREFIX,
   tokenParameter: 'qstash_token',
-  // Parameters of DELETE /v2/workflows/runs and /v2/workflows/runs/{id}, which the SDK calls without a prefixed
-  // header.
-  ownParameters: ['cancel', 'workflowRunIds'],
   issuer: 'Upstash',
   regionHeader: HEADERS.region,
   noFailureFunctionHeader: HEADERS.failureFunctionMissing,

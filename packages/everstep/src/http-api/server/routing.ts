@@ -1,4 +1,5 @@
 /** Converts paths of operations between OpenAPI, the router and regular expressions. Keeps invariant 40. */
+import { DEFAULT_DIALECT, DIALECTS, type Dialect, type DialectClues, identifiedDialect } from '../../dialects/index.js';
 import type { Operation } from '../operation.js';
 import { ENQUEUE_PATH, encodeIds, PAGES_PATH, PUBLISH_PATH, SCHEDULE_PATH, splitTarget, TRIGGER_PATH } from './target.js';
 
@@ -41,6 +42,29 @@ export function routesOf(operations: readonly Operation[]): readonly OperationRo
     if (!first) throw new Error(`${path} has no operation`);
     return { method: first.method, path, operations: routeOperations };
   });
+}
+
+/** Returns the dialect of a request to one of these operations, which have the same method and path. */
+function requestDialectOf(operations: readonly Operation[], clues: DialectClues): Dialect {
+  const identified = identifiedDialect(clues);
+  if (identified) return identified;
+  const names = (clues.query ?? '').split('&').map((parameter) => parameter.split('=', 1)[0] ?? '');
+  const owner = operations.find(({ ownParameters = [] }) => ownParameters.some((name) => names.includes(name)));
+  return owner?.dialect ? DIALECTS[owner.dialect] : DEFAULT_DIALECT;
+}
+
+/** Returns the one of these operations, which have the same method and path, that handles a request, and the dialect of the request. */
+export function selectOperation<Selected extends Operation>(
+  operations: readonly Selected[],
+  clues: DialectClues,
+): { readonly operation: Selected; readonly dialect: Dialect } {
+  const requestDialect = requestDialectOf(operations, clues);
+  const operation =
+    operations.find(({ dialect }) => dialect === requestDialect.name) ??
+    operations.find(({ dialect }) => !dialect) ??
+    operations[0];
+  if (!operation) throw new Error('a route has no operation');
+  return { operation, dialect: operation.dialect ? DIALECTS[operation.dialect] : requestDialect };
 }
 
 export const routerPath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1');

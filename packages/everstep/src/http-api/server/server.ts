@@ -9,7 +9,7 @@ import type { ConnectionLimits } from '../../config/connection-limits.js';
 import { LIMITS } from '../../config/limits.js';
 import type { Region } from '../../config/regions.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { DEFAULT_DIALECT, DIALECTS, identifiedDialect } from '../../dialects/index.js';
+import { DEFAULT_DIALECT } from '../../dialects/index.js';
 import type { Log } from '../../ports/log.js';
 import type { Observer } from '../../ports/observer.js';
 import { PeriodicLog } from '../../ports/periodic-log.js';
@@ -28,7 +28,7 @@ import { addErrorHandlers, createErrorSender } from './error-handlers.js';
 import { createOperationHandler } from './operation-handler.js';
 import type { RefusalDelays } from './refusal-delays.js';
 import { createRequestLog, requestIdOf } from './request-log.js';
-import { type OperationRoute, PathTable, routedUrl, routerPath, routesOf } from './routing.js';
+import { PathTable, routedUrl, routerPath, routesOf, selectOperation } from './routing.js';
 import { splitTarget } from './target.js';
 import { WaitingRequests } from './waiting-requests.js';
 
@@ -124,17 +124,6 @@ function mayRespond(latestExchange: Exchange | undefined): boolean {
   return request.complete ? response.writableFinished : !response.headersSent;
 }
 
-function selectOperation({ operations }: OperationRoute, request: FastifyRequest): RoutedOperation {
-  const clues = { headers: request.headers, query: splitTarget(request.originalUrl).query };
-  const requestDialect = identifiedDialect(clues) ?? DEFAULT_DIALECT;
-  const [firstOperation] = operations;
-  const dialectOperation =
-    operations.find(({ dialect }) => dialect === requestDialect.name) ?? operations.find(({ dialect }) => !dialect);
-  const operation = dialectOperation ?? firstOperation;
-  if (!operation) throw new Error('a route has no operation');
-  return { operation, dialect: operation.dialect ? DIALECTS[operation.dialect] : requestDialect };
-}
-
 /** Rejects connections and requests beyond the limits. */
 function limitConnections(
   app: FastifyInstance,
@@ -180,7 +169,8 @@ function addRoutes(app: FastifyInstance, options: RoutesOptions): void {
       ...(route.operations.some(({ head }) => head === false) ? { exposeHeadRoute: false } : {}),
       onRequest: (request, _reply, done) => {
         try {
-          const selected = selectOperation(route, request);
+          const { query } = splitTarget(request.originalUrl);
+          const selected = selectOperation(route.operations, { headers: request.headers, query });
           selections.set(request, selected);
           const admission = admit(request, selected);
           const accept = (admitted: Admission) => {

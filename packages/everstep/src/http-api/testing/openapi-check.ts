@@ -3,7 +3,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import Type from 'typebox';
 import { ERROR_CODES, type ErrorCode } from '../../contract/error-codes.js';
-import { DIALECTS, type Dialect, identifiedDialect } from '../../dialects/index.js';
+import { DIALECTS } from '../../dialects/index.js';
 import { dashboardOperations } from '../dashboard/index.js';
 import { MANAGEMENT_OPERATIONS } from '../management/index.js';
 import { managementOpenApiDocument } from '../management/openapi.js';
@@ -13,7 +13,7 @@ import type { Operation } from '../operation.js';
 import { OPERATIONS } from '../operations/index.js';
 import { ERROR_CODE_HEADER } from '../responses/error-replies.js';
 import { SEARCH_OPERATIONS, searchOpenApiDocument } from '../search/index.js';
-import { PathTable } from '../server/routing.js';
+import { PathTable, selectOperation } from '../server/routing.js';
 import { splitTarget } from '../server/target.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS, upstashOpenApiDocument } from '../upstash/index.js';
 
@@ -87,11 +87,14 @@ function operationOf({ method, url, headers: receivedHeaders = {} }: CheckedRequ
   const operationMethod = method.toUpperCase() === 'HEAD' ? 'GET' : method.toUpperCase();
   const { path, query } = splitTarget(url);
   const matchingOperations = paths.operationsAt(path).filter(({ operation }) => operation.method === operationMethod);
-  const requestDialect: Dialect | null = identifiedDialect({ headers, query });
   const [first] = matchingOperations;
-  const sameRoute = matchingOperations.filter(({ path: matchingPath }) => matchingPath === first?.path);
-  const dialectOperation = sameRoute.find(({ operation }) => operation.dialect === requestDialect?.name);
-  return dialectOperation ?? sameRoute.find(({ operation }) => !operation.dialect) ?? first;
+  if (!first) return null;
+  const sameRoute = matchingOperations.filter(({ path: matchingPath }) => matchingPath === first.path);
+  const { operation } = selectOperation(
+    sameRoute.map((match) => match.operation),
+    { headers, query },
+  );
+  return { path: first.path, operation };
 }
 
 export interface CheckedResponse {

@@ -92,6 +92,28 @@ test('a raw URL keeps a token in its query that does not authenticate the reques
   }
 });
 
+test('the query of a workflow URL does not change the dialect of the request', async () => {
+  const authorization = `Bearer ${harness.token}`;
+  for (const query of ['cancel=true', 'a=1&workflowRunIds=x', 'qstash_token=theirs', 'next=my_qstash_token=1']) {
+    const url = `http://w.test/ok?${query}`;
+    for (const headers of [{ 'svc-retries': '7' }, {}]) {
+      const {
+        status,
+        headers: received,
+        body,
+      } = await harness.send<TriggeredRun>({
+        method: 'POST',
+        url: `/v2/trigger/${url}`,
+        headers: { authorization, ...headers },
+      });
+      assert.deepEqual([status, received['svc-error-code']], [200, undefined], url);
+      const run = await harness.store.findRun({ instanceId: 'qi_1', workflowRunId: body.workflowRunId });
+      assert.deepEqual([run?.dialect, run?.workflowUrl], ['native', url]);
+      if ('svc-retries' in headers) assert.equal(run?.settings.maxRetries, 7);
+    }
+  }
+});
+
 test('an id of an active run and a deduplication id return the existing run', async () => {
   const first = await harness.trigger('hang', { 'svc-workflow-runid': 'taken' });
   assert.deepEqual(await harness.trigger('hang', { 'svc-workflow-runid': 'taken' }), { ...first, deduplicated: true });

@@ -91,6 +91,8 @@ const endRun = operation({
   method: 'DELETE',
   path: '/v2/workflows/runs/{workflowRunId}',
   dialect: 'upstash',
+  // The SDK sends no prefixed header.
+  ownParameters: ['cancel'],
   countsCalls: true,
   unknownQuery: 'ignore',
   pathParameters: RunIdPath,

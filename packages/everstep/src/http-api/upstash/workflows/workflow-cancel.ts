@@ -113,6 +113,8 @@ export const cancelWorkflowRuns = operation({
   method: 'DELETE',
   path: '/v2/workflows/runs',
   dialect: 'upstash',
+  // The SDK sends no prefixed header.
+  ownParameters: ['workflowRunIds'],
   unknownQuery: 'refuse',
   query: CancelQuery,
   body: { kind: 'json', required: false, schema: CancelBody },
