@@ -22,6 +22,7 @@ const PLANS = JSON.stringify({
 class Days implements SharedDailyRuns {
   readonly taken = new Map<string, number>();
   asked = 0;
+  released = 0;
 
   async take({ instanceId, day, runs, max }: Parameters<SharedDailyRuns['take']>[0]) {
     this.asked++;
@@ -33,6 +34,7 @@ class Days implements SharedDailyRuns {
   }
   async release({ instanceId, day, runs }: Parameters<SharedDailyRuns['release']>[0]) {
     const key = `${instanceId} ${day}`;
+    this.released++;
     this.taken.set(key, (this.taken.get(key) ?? 0) - runs);
   }
   async used({ instanceId, day }: Parameters<SharedDailyRuns['used']>[0]) {
@@ -206,6 +208,17 @@ test('daily runs are limited across all processes, and runs that did not start a
   assert.equal((await both[1]?.admitRuns(INSTANCE, 2))?.kind, 'daily-limit');
   assert.equal((await both[1]?.admitRuns(INSTANCE, 1))?.kind, 'admitted');
   assert.deepEqual([...days.taken.values()], [5]);
+});
+
+test('nothing is written to the store if all admitted runs were started', async (t) => {
+  const { limits, days } = await open(t, { plan: 'small' });
+  const one = await limits();
+  const runAdmission = await one.admitRuns(INSTANCE, 2);
+  assert.ok(runAdmission.kind === 'admitted');
+  one.releaseRuns(INSTANCE, 0, runAdmission);
+  assert.equal(days.released, 0);
+  one.releaseRuns(INSTANCE, 1, runAdmission);
+  assert.equal(days.released, 1);
 });
 
 test('concurrent starts are combined into few store requests', async (t) => {

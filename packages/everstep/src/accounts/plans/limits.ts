@@ -233,7 +233,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     },
     onChange: (listener) => changeListeners.push(listener),
     releaseRuns(instanceId, runs, { at }) {
-      if (at !== null) starts.release(instanceId, runs, at);
+      if (at !== null && runs > 0) starts.release(instanceId, runs, at);
     },
     recount: (instanceId) => starts.forget(instanceId),
     ...limitsOfPlan(planOf, maxTimeoutMs),

@@ -20,7 +20,7 @@ export interface InstanceLimits {
   admitRuns(instanceId: string, runs: number): Promise<RunAdmission | RunRefusal>;
   /** Returns the refusal if this number of additional bytes may not be stored for the instance, otherwise null. */
   refuseStorage(instanceId: string, bytes: number): Promise<RunRefusal | null>;
-  /** Releases this number of admitted runs, because they were not started. */
+  /** Releases this number of admitted runs, because they were not started. 0 has no effect. */
   releaseRuns(instanceId: string, runs: number, runAdmission: RunAdmission): void;
   /** Reads the counters from the store again, because it is unknown whether admitted runs were started. */
   recount(instanceId: string): void;
