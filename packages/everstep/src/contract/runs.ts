@@ -61,7 +61,7 @@ const runIdentity = {
 };
 export const ActiveRun = Type.Object(
   { ...runIdentity, noWorker: Type.Optional(MissingWorker), workflowState: Type.Literal('RUN_STARTED') },
-  { ...NO_OTHER_PROPERTIES, description: 'The run has not ended yet.' },
+  { ...NO_OTHER_PROPERTIES, description: 'The run has not ended, or the response does not contain its result.' },
 );
 export const RunResult = Type.Object(
   {

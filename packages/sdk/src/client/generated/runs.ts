@@ -38,7 +38,7 @@ export interface TriggeredRun extends RunReference {
   readonly noWorker?: MissingWorker;
 }
 
-/** The run has not ended yet. */
+/** The run has not ended, or the response does not contain its result. */
 export interface ActiveRun extends TriggeredRun {
   readonly workflowState: 'RUN_STARTED';
 }

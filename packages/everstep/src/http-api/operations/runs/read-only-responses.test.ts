@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { decodeJwt } from 'jose';
 import { hashOfToken } from '../../../accounts/tokens/named-token.js';
+import type { RunResult } from '../../../contract/runs.js';
 import type { TokenScope } from '../../../ports/stores/accounts/named-tokens.js';
 import { ApiHarness } from '../../testing/api-harness.js';
 import { UPSTASH_OPERATIONS } from '../../upstash/index.js';
@@ -128,6 +129,38 @@ test('admits a token only if one of its scopes permits the operation', async () 
   assert.deepEqual(await statusesOf('trigger', 'notify', 'read'), [200, 200, 200, 202, 403]);
   assert.deepEqual(await statusesOf('write'), [200, 200, 200, 202, 404]);
   assert.deepEqual(await statusesOf('connect'), [403, 403, 403, 403, 403]);
+});
+
+test('a trigger returns the result of a run that already existed only to a token that may read', async () => {
+  const start = (token: string, headers: Readonly<Record<string, string>>) =>
+    harness.call<Partial<RunResult>>('POST', '/v2/trigger/http://w.test/ok', {
+      headers: { ...headers, authorization: `Bearer ${token}`, 'svc-wait-for-result': '30s', 'svc-redact-fields': 'body' },
+      body: PAYLOAD,
+    });
+  const [triggerToken, readingToken] = [await tokenWith('trigger'), await tokenWith('trigger', 'read')];
+  const own = await start(triggerToken, {});
+  assert.deepEqual([own.status, own.body.result], [200, { got: PAYLOAD }]);
+  const existing = { 'svc-deduplication-id': 'of another caller' };
+  const first = await start(harness.token, existing);
+  const { workflowRunId, workflowCreatedAt } = first.body;
+  const withoutResult = await start(triggerToken, existing);
+  assert.deepEqual(
+    [withoutResult.status, withoutResult.body],
+    [202, { workflowRunId, workflowCreatedAt, deduplicated: true, workflowState: 'RUN_STARTED' }],
+  );
+  const redacted = await start(readingToken, existing);
+  assert.deepEqual([redacted.status, redacted.body.deduplicated, redacted.body.result], [200, true, '[REDACTED]']);
+  const whole = await start(harness.token, existing);
+  assert.deepEqual([whole.status, whole.body.deduplicated, whole.body.result], [200, true, { got: PAYLOAD }]);
+});
+
+test('a trigger does not wait for a run that already existed if its token may not read', { timeout: 60_000 }, async () => {
+  const headers = { 'svc-workflow-runid': 'hangs' };
+  await harness.trigger('hang', headers);
+  const { status, body } = await harness.call<RunResult>('POST', '/v2/trigger/http://w.test/hang', {
+    headers: { ...headers, authorization: `Bearer ${await tokenWith('trigger')}`, 'svc-wait-for-result': '5m' },
+  });
+  assert.deepEqual([status, body.workflowRunId, body.deduplicated], [202, 'hangs', true]);
 });
 
 test('a token with the scope trigger cannot submit steps', async () => {

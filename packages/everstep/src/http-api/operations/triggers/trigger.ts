@@ -1,6 +1,7 @@
 /** Operation that starts a run. */
 
 import Type from 'typebox';
+import { permits } from '../../../accounts/tokens/token-scopes.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ActiveRun, RunResult, TriggeredRun } from '../../../contract/runs.js';
 import { omittedResultBytes, withWholeResult } from '../../../ports/stores/history-parts.js';
@@ -76,7 +77,7 @@ export const triggerRun = operation({
   tag: 'Runs',
   summary: 'Start a workflow run',
   description:
-    'Responds when the run is durable. The body can be any bytes; its Content-Type is forwarded. If an active run has the given id, or a run with the deduplication id was started recently, no run is created: the response contains the existing run with `deduplicated: true`.',
+    'Responds when the run is durable. The body can be any bytes; its Content-Type is forwarded. If an active run has the given id, or a run with the deduplication id was started recently, no run is created: the response contains the existing run with `deduplicated: true`. Its result requires a token that may read.',
   method: 'POST',
   path: `${TRIGGER_PATH}{workflowUrl}`,
   unknownQuery: 'part-of-path',
@@ -122,11 +123,17 @@ export const triggerRun = operation({
     const { instanceId } = caller;
     return context.resultWaits.during(instanceId, async () => {
       const outcome = await startTriggeredRun(command, context);
-      const { run } = outcome;
-      const endedRun = await context.service.runs.awaitEnd({ instanceId, run, timeoutMs, signal: request.signal() });
+      const { run, kind } = outcome;
+      // An existing run may belong to another caller.
+      const isOwnRun = kind === 'started';
+      const endedRun =
+        isOwnRun || permits(caller.scopes, 'read')
+          ? await context.service.runs.awaitEnd({ instanceId, run, timeoutMs, signal: request.signal() })
+          : null;
       const { noWorker, ...triggeredRun } = presentTriggeredRun(outcome, command, context);
       const wholeRun = endedRun && (await readResult(endedRun, context, request));
-      if (wholeRun) return respond(200, { ...triggeredRun, ...presentResult(wholeRun) });
+      const isRedacted = !isOwnRun && caller.access === 'read-only';
+      if (wholeRun) return respond(200, { ...triggeredRun, ...presentResult(wholeRun, isRedacted) });
       return respond(202, { ...triggeredRun, ...optional('noWorker', noWorker), workflowState: 'RUN_STARTED' as const });
     });
   },
