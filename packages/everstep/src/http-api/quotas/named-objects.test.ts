@@ -7,7 +7,7 @@ import { INSTANCE, NOON, openSpending } from '../../accounts/spending.fixture.js
 import { ApiError } from '../../contract/error-codes.js';
 import type { StoreWrite } from '../../ports/stores/store.js';
 import { readsOf } from '../read-models/reads.js';
-import { allowNamedObjects, assertObjectQuota } from './named-objects.js';
+import { allowNamedObjects, assertObjectQuota, NewNames } from './named-objects.js';
 
 const PLANS = JSON.stringify({ plans: [{ name: 'default', maxQueues: 1, maxUrlGroups: 1, maxFlowControlKeys: 2 }] });
 
@@ -53,4 +53,18 @@ test('rejects a new flow control key, queue or URL group at the limit and accept
   assert.equal(await codeOf(assertObjectQuota(context, INSTANCE, 'url-group', 'h')), 'too-many-url-groups');
   await write({ kind: 'delete-url-group', instanceId: INSTANCE, name: 'g' });
   assert.equal(await codeOf(assertObjectQuota(context, INSTANCE, 'url-group', 'h')), null);
+});
+
+test('counts the new names of one request together', async (t) => {
+  const { context, write, codeOf } = await open(t);
+  const keysOf = (...keys: string[]) => keys.map((key) => ({ flowControl: { key } }));
+  const allow = (keys: readonly string[], newNames?: NewNames) =>
+    codeOf(allowNamedObjects(context, INSTANCE, keysOf(...keys), newNames));
+  assert.deepEqual([await allow(['a', 'b', 'a']), await allow(['a', 'b', 'c'])], [null, 'too-many-flow-control-keys']);
+  const newNames = new NewNames();
+  assert.equal(await allow(['a'], newNames), null);
+  // The first item may have created its key before the next one is checked.
+  await write({ kind: 'put-flow-control', instanceId: INSTANCE, flowControl: { key: 'a' }, at: NOON });
+  const next = await Promise.all(['b', 'a', 'c'].map((key) => allow([key], newNames)));
+  assert.deepEqual(next, [null, null, 'too-many-flow-control-keys']);
 });

@@ -5,6 +5,7 @@
 import type { RefusalKind } from '../../accounts/plans/refusals.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
 import type { RunSettings } from '../../engine/runs/run.js';
+import type { Overrides } from '../../engine/runs/settings.js';
 import type { ControlStore } from '../../ports/stores/control-store.js';
 import type { ApiContext } from '../operation.js';
 
@@ -58,34 +59,76 @@ const KINDS: Readonly<Record<ObjectKind, KindLimit>> = {
   },
 };
 
+/**
+ * Names that one request uses first. A request with several new names creates its objects together, so the existing objects are
+ * counted once, and the new names are added to them.
+ */
+export class NewNames {
+  private readonly existingCounts = new Map<ObjectKind, Promise<number>>();
+  private readonly names = new Map<ObjectKind, Set<string>>();
+
+  /** Returns the new names of a kind. The caller adds to them. */
+  of(kind: ObjectKind): Set<string> {
+    const names = this.names.get(kind) ?? new Set<string>();
+    this.names.set(kind, names);
+    return names;
+  }
+
+  /** Returns the number of objects that existed when the request first used a new name. */
+  existingCount(store: ControlStore, instanceId: string, objectKind: ObjectKind): Promise<number> {
+    const count = this.existingCounts.get(objectKind) ?? store.countObjects({ instanceId, objectKind });
+    this.existingCounts.set(objectKind, count);
+    return count;
+  }
+}
+
 /** Throws ApiError if the object does not exist and the plan allows no more objects of its kind. */
 export async function assertObjectQuota(
   { limits, reads }: Context,
   instanceId: string,
   kind: ObjectKind,
   name: string,
+  newNames = new NewNames(),
 ): Promise<void> {
   const { limitName, code, pluralName, exists } = KINDS[kind];
   const plan = limits?.plan(instanceId);
   const maxCount = plan?.[limitName] ?? null;
   if (!limits || !plan || maxCount === null || (await exists(reads.control, instanceId, name))) return;
-  const existingCount = await reads.control.countObjects({ instanceId, objectKind: kind });
-  if (existingCount < maxCount) return;
+  const existingCount = await newNames.existingCount(reads.control, instanceId, kind);
+  const names = newNames.of(kind);
+  if (names.has(name) || existingCount + names.size < maxCount) {
+    names.add(name);
+    return;
+  }
   limits.countRefusal(instanceId, code);
+  const newCount = names.size === 0 ? '' : `, new in this request: ${names.size}`;
   throw new ApiError(
     code,
-    `the queue instance has reached the limit of ${pluralName} of the plan ${plan.name} (${limitName}: ${maxCount}, existing: ${existingCount}); use an existing one, or ask the operator for another plan`,
+    `the queue instance has reached the limit of ${pluralName} of the plan ${plan.name} (${limitName}: ${maxCount}, existing: ${existingCount}${newCount}); use an existing one, or ask the operator for another plan`,
   );
 }
 
-/** Checks the limits for the queues and flow control keys in the settings of runs and messages. Throws ApiError. */
+/**
+ * Checks the limits for the queues and flow control keys in the settings of runs and messages. The checks of one request share
+ * `newNames`. Throws ApiError.
+ */
 export async function allowNamedObjects(
   context: Context,
   instanceId: string,
   settings: readonly Pick<RunSettings, 'flowControl' | 'message'>[],
+  newNames = new NewNames(),
 ): Promise<void> {
   const keys = new Set(settings.flatMap(({ flowControl }) => (flowControl ? [flowControl.key] : [])));
   const queues = new Set(settings.flatMap(({ message }) => (message?.queue === undefined ? [] : [message.queue])));
-  for (const key of keys) await assertObjectQuota(context, instanceId, 'flow-control', key);
-  for (const queue of queues) await assertObjectQuota(context, instanceId, 'queue', queue);
+  for (const key of keys) await assertObjectQuota(context, instanceId, 'flow-control', key, newNames);
+  for (const queue of queues) await assertObjectQuota(context, instanceId, 'queue', queue, newNames);
+}
+
+/** Checks the limit for the flow control key that overrides give to new runs, if there is one. Throws ApiError. */
+export async function allowOverrides(
+  context: Context,
+  instanceId: string,
+  { flowControlKey }: Pick<Overrides, 'flowControlKey'>,
+): Promise<void> {
+  if (flowControlKey !== undefined) await assertObjectQuota(context, instanceId, 'flow-control', flowControlKey);
 }

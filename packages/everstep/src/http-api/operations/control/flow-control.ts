@@ -12,6 +12,7 @@ import { quoteValue } from '../../parameters/value-errors.js';
 import { Duration, StoredText } from '../../parameters/values.js';
 import { presentFlowControl, presentKeyWaiter } from '../../presenters/flow-control.js';
 import { optional } from '../../presenters/optional.js';
+import { assertObjectQuota } from '../../quotas/named-objects.js';
 
 const TAG = 'Flow control';
 const KeyPath = Type.Object({
@@ -177,14 +178,16 @@ const pinFlowControl = operation({
     ),
   }),
   responses: { 200: FlowControlEntry },
-  errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { flowControlKey: key }, query: { parallelism, rate, period } }, { service }, { instanceId }) {
+  errors: ['bad-parameter', 'not-found', 'too-many-flow-control-keys'],
+  async handle({ path: { flowControlKey: key }, query: { parallelism, rate, period } }, context, { instanceId }) {
+    const { service } = context;
     if (rate === undefined && period !== undefined)
       throw new ApiError('bad-parameter', 'the query parameter "period" requires "rate", which is missing');
     const limits = {
       ...optional('parallelism', parallelism),
       ...(rate === undefined ? {} : { rate, periodMs: period ?? DEFAULT_PERIOD_MS }),
     };
+    await assertObjectQuota(context, instanceId, 'flow-control', key);
     const status = requireKey(key, await service.flowControl.change({ instanceId, key, change: { kind: 'pin', limits } }));
     return respond(200, presentFlowControl(status, service.now()));
   },

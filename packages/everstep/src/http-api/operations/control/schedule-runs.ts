@@ -9,6 +9,7 @@ import { allowRuns, allowSize, startAllowedRuns } from '../../admission/plan-lim
 import { change } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
+import { allowNamedObjects } from '../../quotas/named-objects.js';
 import { noSuchSchedule, SchedulePath } from './schedules.js';
 
 const TAG = 'Schedules';
@@ -59,6 +60,8 @@ const runSchedule = operation({
     'conflict',
     'budget-exceeded',
     'storage-quota-exceeded',
+    'too-many-flow-control-keys',
+    'too-many-queues',
     'body-too-large',
     'daily-limit-reached',
     'too-many-active-runs',
@@ -68,6 +71,7 @@ const runSchedule = operation({
     const schedule = await reads.schedules.findSchedule({ instanceId, scheduleId });
     if (!schedule) throw noSuchSchedule(scheduleId);
     allowSize(context, instanceId, schedule.payload.body);
+    await allowNamedObjects(context, instanceId, [schedule.settings]);
     const runAdmission = await allowRuns(context, instanceId);
     const outcome = await startAllowedRuns(
       context,

@@ -14,6 +14,7 @@ import { type ApiContext, type Operation, operation, type RequestContext, respon
 import { quoteValue } from '../../parameters/value-errors.js';
 import { ChosenId } from '../../parameters/values.js';
 import { presentReference } from '../../presenters/run.js';
+import { allowOverrides } from '../../quotas/named-objects.js';
 import {
   checkDestination,
   type DestinationContext,
@@ -90,6 +91,7 @@ export async function recover(
 ): Promise<readonly RunReference[]> {
   const { instanceId } = command;
   const runs = command.dlqIds.length;
+  if (runs > 0) await allowOverrides(context, instanceId, command.overrides);
   const runAdmission = await allowRuns(context, instanceId, runs);
   const outcome = await startAllowedRuns(
     context,
@@ -139,6 +141,7 @@ function singleOperation(kind: RecoverKind): Operation {
       'blocked-address',
       'budget-exceeded',
       'storage-quota-exceeded',
+      'too-many-flow-control-keys',
       'not-found',
       'run-id-taken',
       'daily-limit-reached',
@@ -183,6 +186,7 @@ function bulkOperation(kind: RecoverKind): Operation {
       'blocked-address',
       'budget-exceeded',
       'storage-quota-exceeded',
+      'too-many-flow-control-keys',
       'not-found',
       'daily-limit-reached',
       'too-many-active-runs',

@@ -30,6 +30,7 @@ import { AnyOf } from '../../parameters/multi-value.js';
 import { quoteValue } from '../../parameters/value-errors.js';
 import { Cursor, Text } from '../../parameters/values.js';
 import { presentRepair, presentRepairItem } from '../../presenters/repair.js';
+import { allowOverrides } from '../../quotas/named-objects.js';
 import { isEmptyRange } from '../filters.js';
 
 const TAG = 'Repairs';
@@ -148,12 +149,13 @@ const planRepair = operation({
   unknownQuery: 'refuse',
   body: { kind: 'json', required: true, schema: PlanRepair },
   responses: { 201: RepairEntry },
-  errors: ['bad-body', 'bad-parameter', 'bad-expression', 'unsupported-media-type'],
-  async handle({ body }, { service }, { instanceId, actor }) {
+  errors: ['bad-body', 'bad-parameter', 'bad-expression', 'unsupported-media-type', 'too-many-flow-control-keys'],
+  async handle({ body }, context, { instanceId, actor }) {
     if (!body) throw badBody('the request body is missing; send a JSON object with "action"');
     const { action, filter = {}, overrides = {} } = body;
     const command = { filter: filterOf(action, filter), overrides: overridesOf(action, overrides) };
-    return respond(201, presentRepair(await service.repairs.plan({ instanceId, action, ...command, createdBy: actor })));
+    await allowOverrides(context, instanceId, command.overrides);
+    return respond(201, presentRepair(await context.service.repairs.plan({ instanceId, action, ...command, createdBy: actor })));
   },
 });
 
@@ -267,10 +269,11 @@ const startRepair = operation({
   pathParameters: RepairPath,
   body: { kind: 'json', required: false, schema: StartRepair },
   responses: { 200: RepairEntry },
-  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found', 'repair-state'],
+  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found', 'repair-state', 'too-many-flow-control-keys'],
   async handle({ path: { repairId }, body, request }, context, { instanceId, actor }) {
-    const { repair } = await requireRepair(context, instanceId, repairId);
+    const { repair, overrides } = await requireRepair(context, instanceId, repairId);
     const change = { kind: 'start', settings: startSettingsOf(repair.action, body ?? {}) } as const;
+    await allowOverrides(context, instanceId, overrides);
     return respond(200, await changeRepair(context, { instanceId, actor, repairId, change, request }));
   },
 });
@@ -287,9 +290,11 @@ const continueRepair = operation({
   pathParameters: RepairPath,
   body: { kind: 'json', required: false, schema: ContinueRepair },
   responses: { 200: RepairEntry },
-  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found', 'repair-state'],
+  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found', 'repair-state', 'too-many-flow-control-keys'],
   async handle({ path: { repairId }, body, request }, context, { instanceId, actor }) {
+    const { overrides } = await requireRepair(context, instanceId, repairId);
     const change = { kind: 'continue', ratePerSecond: body?.ratePerSecond } as const;
+    await allowOverrides(context, instanceId, overrides);
     return respond(200, await changeRepair(context, { instanceId, actor, repairId, change, request }));
   },
 });

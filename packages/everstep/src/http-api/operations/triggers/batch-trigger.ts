@@ -12,6 +12,7 @@ import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
 import { type ApiContext, operation, type RequestContext, respond } from '../../operation.js';
 import { validate } from '../../parameters/json-body.js';
 import { readPrefixedHeaders } from '../../parameters/prefixed-headers.js';
+import { allowNamedObjects, NewNames } from '../../quotas/named-objects.js';
 import { TRIGGER_FAMILIES, TriggerHeaders } from './setting-headers.js';
 import { startTriggeredRun } from './trigger.js';
 import { presentTriggeredRun, triggerCommand } from './trigger-command.js';
@@ -63,7 +64,15 @@ function headersOf(item: BatchItem): Readonly<Record<string, string>> {
   return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), Buffer.from(value).toString('latin1')]));
 }
 
-async function triggerItem(rawItem: unknown, context: ApiContext, request: RequestContext, caller: Caller): Promise<ItemResult> {
+/** The request that contains the items, and its caller. */
+interface BatchRequest {
+  readonly context: ApiContext;
+  readonly request: RequestContext;
+  readonly caller: Caller;
+  readonly newNames: NewNames;
+}
+
+async function triggerItem(rawItem: unknown, { context, request, caller, newNames }: BatchRequest): Promise<ItemResult> {
   const item = validate(BatchItem, rawItem, 'the item');
   const itemHeaders = headersOf(item);
   const { values, families } = readPrefixedHeaders(TriggerHeaders, FAMILY_NAMES, itemHeaders, request.dialect);
@@ -90,6 +99,8 @@ async function triggerItem(rawItem: unknown, context: ApiContext, request: Reque
     caller,
   );
   allowSize(context, caller.instanceId, bytes);
+  // Items start at the same time, so none of them sees the names that the others create.
+  await allowNamedObjects(context, caller.instanceId, [command.settings], newNames);
   return presentTriggeredRun(await startTriggeredRun(command, context), command, context);
 }
 
@@ -115,9 +126,10 @@ export const triggerRuns = operation({
   responses: { 200: ItemResults },
   errors: ['bad-parameter', 'bad-body', 'body-too-large', 'unsupported-media-type'],
   async handle({ body, request }, context, caller) {
+    const batchRequest = { context, request, caller, newNames: new NewNames() };
     const results = (body ?? []).map(async (item, index): Promise<ItemResult> => {
       try {
-        return await triggerItem(item, context, request, caller);
+        return await triggerItem(item, batchRequest);
       } catch (error) {
         if (error instanceof ApiError) return { error: error.message };
         context.log.error({ item: index, error: String(error) }, 'could not trigger a batch item');

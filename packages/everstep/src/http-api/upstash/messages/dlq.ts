@@ -246,6 +246,7 @@ const RETRY_ERRORS: readonly ErrorCode[] = [
   'blocked-address',
   'budget-exceeded',
   'storage-quota-exceeded',
+  'too-many-flow-control-keys',
   'not-found',
   'daily-limit-reached',
   'too-many-active-runs',

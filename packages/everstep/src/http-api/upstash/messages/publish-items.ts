@@ -6,7 +6,7 @@ import type { MessageCommand, PublishedMessage, PublishOutcome } from '../../../
 import { type AllowedRuns, allowRuns, allowSize, startAllowedBatches } from '../../admission/plan-limits.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
-import { allowNamedObjects } from '../../quotas/named-objects.js';
+import { allowNamedObjects, NewNames } from '../../quotas/named-objects.js';
 import type { BatchItem, ItemResult, PublishedItem, PublishItems } from './batch-items.js';
 import { messageCommand } from './message-command.js';
 
@@ -34,7 +34,7 @@ interface AllowedMessage extends AllowedRuns {
 }
 
 /** Checks the message against the limits of the instance. Throws ApiError if the instance may not publish the message. */
-async function allowMessage(command: MessageCommand, context: ApiContext): Promise<AllowedMessage> {
+async function allowMessage(command: MessageCommand, context: ApiContext, newNames: NewNames): Promise<AllowedMessage> {
   const { instanceId, destination, payload } = command;
   allowSize(context, instanceId, payload.body);
   let runs = 1;
@@ -43,7 +43,7 @@ async function allowMessage(command: MessageCommand, context: ApiContext): Promi
     if (!group || group.endpoints.length === 0) throw noSuchGroup(destination.name);
     runs = group.endpoints.length;
   }
-  await allowNamedObjects(context, instanceId, [command.settings]);
+  await allowNamedObjects(context, instanceId, [command.settings], newNames);
   const runAdmission = await allowRuns(context, instanceId, runs);
   return { command: { ...command, admittedAt: runAdmission.at }, runs, runAdmission };
 }
@@ -74,10 +74,11 @@ const errorResult = (error: unknown, context: ApiContext): { readonly error: str
 export const publishItems: PublishItems = async (items, context, request, caller) => {
   const results: ItemResult[] = [];
   const acceptedItems: { readonly index: number; readonly allowed: AllowedMessage }[] = [];
+  const newNames = new NewNames();
   for (const [index, item] of items.entries()) {
     try {
       const command = messageCommand(item, context, request, caller);
-      acceptedItems.push({ index, allowed: await allowMessage(command, context) });
+      acceptedItems.push({ index, allowed: await allowMessage(command, context, newNames) });
     } catch (error) {
       results[index] = errorResult(error, context);
     }
@@ -106,6 +107,6 @@ export async function publishOne(
   caller: Caller,
 ): Promise<PublishedItem | PublishedItem[]> {
   const command = messageCommand(item, context, request, caller);
-  const [outcome] = await publishAllowed([await allowMessage(command, context)], context, caller);
+  const [outcome] = await publishAllowed([await allowMessage(command, context, new NewNames())], context, caller);
   return resultOf(command, outcome);
 }

@@ -104,6 +104,7 @@ function recoverMany(kind: RecoverKind): Operation {
       'blocked-address',
       'budget-exceeded',
       'storage-quota-exceeded',
+      'too-many-flow-control-keys',
       'daily-limit-reached',
       'too-many-active-runs',
     ],
