@@ -5,7 +5,7 @@ import { LIMITS } from '../../config/limits.js';
 import { WebhookTaken } from '../../contract/events.js';
 import { IS_AN_EVENT } from '../audited/audit-rule.js';
 import { type Method, type Operation, openOperation } from '../operation.js';
-import { contentOf, noSuchWebhook, webhookResponse } from '../operations/events/webhooks.js';
+import { allowWebhookBody, contentOf, noSuchWebhook, webhookResponse } from '../operations/events/webhooks.js';
 import { Text } from '../parameters/values.js';
 
 function webhookOperation(method: Method, operationId: string): Operation {
@@ -33,9 +33,11 @@ function webhookOperation(method: Method, operationId: string): Operation {
       const runId = { instanceId: String(path.userId), workflowRunId: String(path.workflowRunId) };
       if ((await service.events.instanceOfWebhook({ eventId: String(path.eventId), of: runId })) === null) throw noSuchWebhook();
     },
-    async handle({ path: { userId: instanceId, workflowRunId, eventId }, body, request }, { service }) {
+    async handle({ path: { userId: instanceId, workflowRunId, eventId }, body, request }, context) {
+      const webhook = { eventId, of: { instanceId, workflowRunId } };
+      await allowWebhookBody(context, webhook, body);
       const content = contentOf(method, body, request);
-      return webhookResponse(await service.events.callWebhook({ eventId, content, of: { instanceId, workflowRunId } }));
+      return webhookResponse(await context.service.events.callWebhook({ ...webhook, content }));
     },
   });
 }

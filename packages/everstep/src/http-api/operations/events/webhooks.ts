@@ -5,6 +5,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { WebhookTaken } from '../../../contract/events.js';
+import type { WebhookId } from '../../../runtime/services/workflow-service.js';
 import { allowSize } from '../../admission/plan-limits.js';
 import { IS_AN_EVENT } from '../../audited/audit-rule.js';
 import { type ApiContext, type Method, type Operation, openOperation, type RequestContext, respond } from '../../operation.js';
@@ -55,6 +56,12 @@ export function contentOf(method: Method, body: Uint8Array, { headers, target }:
 
 export const noSuchWebhook = (): ApiError => new ApiError('not-found', 'webhook not found, or its run has ended');
 
+/** Throws ApiError if the body is larger than the plan of the run allows. An unknown webhook has no limit. */
+export async function allowWebhookBody(context: ApiContext, webhook: WebhookId, body: Uint8Array): Promise<void> {
+  const instanceId = body.length > 0 ? await context.service.events.instanceOfWebhook(webhook) : null;
+  if (instanceId !== null) allowSize(context, instanceId, body);
+}
+
 /** Returns the response of a webhook request. Throws ApiError when the run did not accept it. */
 export function webhookResponse(outcome: Awaited<ReturnType<ApiContext['service']['events']['callWebhook']>>) {
   switch (outcome) {
@@ -93,10 +100,8 @@ function webhookOperation(method: Method, operationId: string): Operation {
       if (instanceId === null) throw noSuchWebhook();
     },
     async handle({ path: { eventId }, body, request }, context) {
-      const { service } = context;
-      const instanceId = body.length > 0 ? await service.events.instanceOfWebhook({ eventId }) : null;
-      if (instanceId !== null) allowSize(context, instanceId, body);
-      return webhookResponse(await service.events.callWebhook({ eventId, content: contentOf(method, body, request) }));
+      await allowWebhookBody(context, { eventId }, body);
+      return webhookResponse(await context.service.events.callWebhook({ eventId, content: contentOf(method, body, request) }));
     },
   });
 }

@@ -262,12 +262,22 @@ test('a plan limits the size of webhook calls', async (t) => {
   const { steps } = await harness.journalWhen(workflowRunId, (journal) =>
     journal.steps.some(({ stepName }) => stepName === 'make'),
   );
-  const { webhookUrl } = JSON.parse(steps.find(({ stepName }) => stepName === 'make')?.out ?? '{}');
+  const { webhookUrl, eventId } = JSON.parse(steps.find(({ stepName }) => stepName === 'make')?.out ?? '{}');
   const { pathname: url } = new URL(webhookUrl);
   const send = (body: string) => harness.send({ method: 'POST', url, payload: body });
-  const refused = await send('0123456789a');
-  assert.deepEqual([refused.status, codeOf(refused)], [413, 'body-too-large']);
+  // The URL that the published SDK creates for the same webhook.
+  const hookUrl = `/v2/workflows/hooks/${INSTANCE}/${workflowRunId}/${eventId}`;
+  for (const refused of [
+    await send('0123456789a'),
+    await harness.send({ method: 'POST', url: hookUrl, payload: '0123456789a' }),
+    await harness.send({ method: 'PUT', url: hookUrl, payload: '0123456789a' }),
+  ])
+    assert.deepEqual(
+      [refused.status, refused.headers['svc-error-code'] ?? refused.headers['upstash-error-code']],
+      [413, 'body-too-large'],
+    );
   assert.equal((await send('0123456789')).status, 200);
+  assert.equal((await harness.send({ method: 'POST', url: `${hookUrl}x`, payload: '0123456789a' })).status, 404);
   assert.equal((await harness.send({ method: 'POST', url: '/v2/webhooks/whk_none.none', payload: '0123456789a' })).status, 404);
 });
 
