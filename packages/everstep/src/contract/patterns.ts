@@ -1,22 +1,34 @@
-/** Text formats in request bodies: a pattern for schemas and a message for errors. */
+/**
+ * Text formats in request bodies: a pattern for schemas and a message for errors. Patterns are Unicode expressions, in which
+ * surrogates match only if they are unpaired. Stores cannot keep these: they replace them, so that different ids become equal.
+ */
 import { WORKER_APP } from '@everstep/sdk/protocol';
 import { MAIL_ADDRESS } from '../config/mail/mail-address.js';
 
 const PATTERNS = {
   /** At least one visible character and no character that could disrupt a terminal. */
   visible: {
-    pattern: '^(?=[\\s\\S]*\\S)[^\\u0000-\\u001f\\u007f-\\u009f]*$',
-    requirement: 'must contain a character other than whitespace, and no control characters',
+    pattern: '^(?=[\\s\\S]*\\S)[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]*$',
+    requirement: 'must contain a character other than whitespace, and no control characters or unpaired surrogates',
   },
   /** At least one visible character; lines and tabs are allowed. */
   note: {
-    pattern: '^(?=[\\s\\S]*\\S)[^\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f]*$',
-    requirement: 'must contain a character other than whitespace, and no control characters except line breaks and tabs',
+    pattern: '^(?=[\\s\\S]*\\S)[^\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\ud800-\\udfff]*$',
+    requirement:
+      'must contain a character other than whitespace, no control characters except line breaks and tabs, and no unpaired surrogates',
   },
-  withoutControls: { pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$', requirement: 'must not contain control characters' },
+  withoutControls: {
+    pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]*$',
+    requirement: 'must not contain control characters or unpaired surrogates',
+  },
+  /** Any text that every store can keep unchanged. */
+  storable: {
+    pattern: '^[^\\u0000\\ud800-\\udfff]*$',
+    requirement: 'must not contain the character U+0000 or an unpaired surrogate',
+  },
   /** Without a colon, because HTTP Basic ends the user name at the first colon. */
   email: {
-    pattern: '^[^\\s@:\\u0000-\\u001f]+@[^\\s@:\\u0000-\\u001f]+$',
+    pattern: '^[^\\s@:\\u0000-\\u001f\\ud800-\\udfff]+@[^\\s@:\\u0000-\\u001f\\ud800-\\udfff]+$',
     requirement: 'must be an email address such as ada@example.com, without whitespace and colons',
   },
   /** An email address without the quotes and comments that RFC 5322 allows. */
@@ -25,11 +37,15 @@ const PATTERNS = {
     requirement: "must be an email address such as ops@example.com: letters, digits and . _ + ' = & ~ - before the @",
   },
   ascii: { pattern: '^[\\x20-\\x7e]+$', requirement: 'must contain only printable ASCII characters' },
-  label: { pattern: '^[^,\\u0000]*$', requirement: 'must not contain a comma or the character U+0000' },
+  label: {
+    pattern: '^[^,\\u0000\\ud800-\\udfff]*$',
+    requirement: 'must not contain a comma, the character U+0000 or an unpaired surrogate',
+  },
   /** Id that appears in URL paths. */
   id: {
-    pattern: '^(?!\\.{1,2}$)[^\\u0000]*$',
-    requirement: 'must not be "." or "..", which URLs cannot represent, and must not contain the character U+0000',
+    pattern: '^(?!\\.{1,2}$)[^\\u0000\\ud800-\\udfff]*$',
+    requirement:
+      'must not be "." or "..", which URLs cannot represent, and must not contain the character U+0000 or an unpaired surrogate',
   },
   connectScope: {
     pattern: `^connect:${WORKER_APP.source.slice(1)}`,

@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
 import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 import { unixMs } from './fields/unix-ms.js';
+import { patternOption } from './patterns.js';
 
 export const ScheduleReference = Type.Object({ scheduleId: Type.String() }, NO_OTHER_PROPERTIES);
 
@@ -63,7 +64,7 @@ export const ScheduleChange = Type.Object(
       Type.Integer({ minimum: 0, maximum: LIMITS.maxRetries, description: 'Retries of each step of the runs.' }),
     ),
     labels: Type.Optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.maxLabelLength }), {
+      Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.maxLabelLength, ...patternOption('storable') }), {
         maxItems: LIMITS.maxLabels,
         uniqueItems: true,
         description: 'Labels of the runs. A label contains no comma.',

@@ -5,6 +5,7 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import { LIMITS } from '../config/limits.js';
 import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
+import { patternOption } from './patterns.js';
 
 const id = Type.String({ description: 'Random id that sorts by creation time.' });
 const customerId = Type.String({ description: 'Account that owns the index: a user or a team.' });
@@ -59,7 +60,7 @@ export const SearchStats = Type.Object(
 const JsonObject = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description });
 const documentId = Type.Union(
   [
-    Type.String({ minLength: 1, maxLength: LIMITS.maxSearchDocumentIdLength }),
+    Type.String({ minLength: 1, maxLength: LIMITS.maxSearchDocumentIdLength, ...patternOption('storable') }),
     Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),
   ],
   { description: 'Id of the document, unique in its namespace. A number is converted to its decimal text.' },
@@ -113,7 +114,11 @@ export const SearchBody = Type.Object(
 );
 
 const ids = Type.Array(documentId, { maxItems: LIMITS.maxSearchDocumentsAtOnce });
-const prefix = Type.String({ maxLength: LIMITS.maxSearchDocumentIdLength, description: 'Prefix of the document ids.' });
+const prefix = Type.String({
+  maxLength: LIMITS.maxSearchDocumentIdLength,
+  ...patternOption('storable'),
+  description: 'Prefix of the document ids.',
+});
 
 export const FetchBody = Type.Object(
   { ids: Type.Optional(ids), prefix: Type.Optional(prefix), includeMetadata, includeData, includeVectors },

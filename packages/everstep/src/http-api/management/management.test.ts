@@ -112,7 +112,7 @@ test('rejects invalid names, emails, regions and roles and says what to send', a
     [
       '/v2/team',
       { team_name: ' ' },
-      /^body\.team_name must contain a character other than whitespace, and no control characters$/,
+      /^body\.team_name must contain a character other than whitespace, and no control characters or unpaired surrogates$/,
     ],
     ['/v2/apikeys', { name: 'a\u0000b' }, /^body\.name must contain a character other than whitespace/],
     ['/v2/queue/users', { name: 'a', region: 'mars' }, /^body\.region must be one of us-east-1, eu-central-1$/],

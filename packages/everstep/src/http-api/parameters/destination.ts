@@ -33,6 +33,8 @@ export function parseDestination(text: string): string {
   const refusal = (message: string) => new InvalidValueError(`${message}, not ${quoteValue(text)}`, 'bad-url');
   if (!/^https?:\/\//i.test(url)) throw refusal('must be an absolute http or https URL');
   if (UNPRINTABLE.test(url)) throw refusal('must not contain whitespace or control characters; percent-encode them');
+  // Stores replace unpaired surrogates, so the destination could no longer be found.
+  if (/\p{Surrogate}/u.test(url)) throw refusal('must not contain an unpaired surrogate');
   if (url.length > LIMITS.maxWorkflowUrlLength) {
     throw new InvalidValueError(
       `must not be longer than ${LIMITS.maxWorkflowUrlLength} characters; this one has ${url.length}`,

@@ -98,6 +98,7 @@ test('keeps destinations unchanged and rejects URLs that cannot be called', () =
     'http://': /absolute http or https URL/,
     'http://a b.test': /whitespace/,
     'http://a.test/\nx': /whitespace or control characters/,
+    'http://a.test/\ud800': /must not contain an unpaired surrogate/,
     'http://u:p@a.test/': /user name or password/,
     'http://a.test:99999/': /must be a valid absolute http or https URL/,
     [`http://a.test/${'x'.repeat(3_000)}`]: /longer than 2048 characters/,

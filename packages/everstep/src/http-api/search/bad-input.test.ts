@@ -36,6 +36,12 @@ test('rejects invalid bodies and names the field', async (t) => {
     ['upsert-data/n', [], 400, /body/],
     ['upsert-data/n', { id: '', content: {} }, 400, /body/],
     ['upsert-data/n', { id: 'a' }, 400, /body/],
+    ['upsert-data/n', { id: 'a\ud800', content: {} }, 400, /body\.id must not contain .* unpaired surrogate/],
+    ['upsert-data/n', [{ id: '\udc00\ud800', content: {} }], 400, /body\.0\.id must not contain/],
+    ['upsert-data/n', { id: 'a\u0000', content: {} }, 400, /body\.id must not contain the character U\+0000/],
+    ['fetch/n', { ids: ['a\ud800'] }, 400, /body\.ids\.0 must not contain/],
+    ['delete/n', { prefix: '\ud800' }, 400, /body\.prefix must not contain/],
+    ['range/n', { limit: 1, prefix: '\u0000' }, 400, /body\.prefix must not contain/],
     ['upsert-data/n', { id: 'a', content: 'text' }, 400, /body/],
     ['upsert-data/n', [{ id: 'a', content: {}, metadata: 5 }], 400, /body/],
     ['upsert-data/n', { id: 'a', content: { large } }, 413, /131072 bytes/],
@@ -63,6 +69,8 @@ test('rejects invalid bodies and names the field', async (t) => {
       assert.match(response.body.error, error);
     });
   }
+  // A surrogate pair is a character.
+  assert.equal((await post('upsert-data/n', { id: '\u{1f3ac}', content: {} })).status, 200);
   const received = await post('search/n', { query: 'a' }, { 'content-type': 'text/plain' });
   assert.equal(received.status, 415);
 });

@@ -184,7 +184,7 @@ export class BadBodies {
         ? !allowedValues.includes(text)
         : text.length < minLength ||
           text.length > (maxLength ?? Infinity) ||
-          (pattern !== undefined && !new RegExp(pattern).test(text));
+          (pattern !== undefined && !new RegExp(pattern, 'u').test(text));
     const cases = (allowedValues ?? []).flatMap((value) => [`${value} `, String(value).toUpperCase(), `${value},${value}`]);
     const longTexts = maxLength === undefined ? [] : ['x'.repeat(maxLength + 1), 'x'.repeat(maxLength * 10)];
     return [...TEXTS, ...cases, ...longTexts].filter(isInvalid);

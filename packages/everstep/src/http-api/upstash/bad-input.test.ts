@@ -119,6 +119,8 @@ const CASES: readonly Case[] = [
   body('POST /v2/queues', { parallelism: 1 }, /queueName/),
   body('POST /v2/topics/g/endpoints', { endpoints: [] }, /endpoints/),
   body('POST /v2/topics/g/endpoints', { endpoints: [{ url: 'nowhere' }] }, /the url of endpoint 0/, 'bad-url'),
+  body('POST /v2/topics/g/endpoints', { endpoints: [{ url: URL_TO, name: 'a\ud800' }] }, /name must not .* unpaired surrogate/),
+  body('POST /v2/topics/g/endpoints', { endpoints: [{ url: `${URL_TO}/\ud800` }] }, /unpaired surrogate/, 'bad-url'),
   body('POST /v2/topics/g/endpoints', { endpoints: [{ url: 'http://10.0.0.1/' }] }, /private address/, 'blocked-address'),
   body('POST /v2/topics/a%20b/endpoints', { endpoints: [{ url: URL_TO }] }, /name of a URL group/, 'bad-parameter'),
   body('DELETE /v2/topics/g/endpoints', { endpoints: [{}] }, /endpoint 0 requires a name or a url/),

@@ -169,6 +169,11 @@ test('rejects impossible forks and says why', async () => {
   }
   const { workflowRunId: waiting } = await harness.trigger('wait', { 'svc-workflow-runid': 'taken' });
   assert.deepEqual((await refused(workflowRunId, { fromStep: 1, newWorkflowRunId: waiting })).slice(0, 2), [409, 'run-id-taken']);
+  for (const newWorkflowRunId of ['a\ud800', 'a\u0000']) {
+    const [status, , error] = await refused(workflowRunId, { fromStep: 1, newWorkflowRunId });
+    assert.equal(status, 400);
+    assert.match(error, /newWorkflowRunId must not .* U\+0000 or an unpaired surrogate/);
+  }
   assert.deepEqual((await refused('nobody', { fromStep: 1 })).slice(0, 2), [404, 'not-found']);
   assert.deepEqual((await refused(workflowRunId, { fromStep: 1, createdAt: 5 })).slice(0, 2), [404, 'not-found']);
 });

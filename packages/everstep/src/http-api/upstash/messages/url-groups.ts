@@ -5,6 +5,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { Empty } from '../../../contract/empty.js';
 import { ApiError, type ErrorCode } from '../../../contract/error-codes.js';
 import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
+import { patternOption } from '../../../contract/patterns.js';
 import type { UrlGroup } from '../../../engine/runs/run.js';
 import { change } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
@@ -24,7 +25,7 @@ const ENDPOINTS = '/v2/topics/{urlGroupName}/endpoints';
 const BODY_ERRORS: readonly ErrorCode[] = ['bad-parameter', 'bad-body', 'unsupported-media-type'];
 const noSuchGroup = (name: string): ApiError =>
   new ApiError('not-found', `URL group ${quoteValue(name)} does not exist; add an endpoint to create it`);
-const endpointName = Text(LIMITS.maxQueueNameLength, { description: 'Name of the endpoint' });
+const endpointName = Text(LIMITS.maxQueueNameLength, { ...patternOption('storable'), description: 'Name of the endpoint' });
 
 const present = ({ name, createdAt, updatedAt, endpoints }: UrlGroup): UrlGroupEntry => ({
   name,
