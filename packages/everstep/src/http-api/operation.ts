@@ -221,17 +221,15 @@ export interface SessionOperation<Responses> extends OperationDescription {
 }
 
 /** Operation of the search API. The path contains the id of the index; the token belongs to the index. */
-export interface IndexOperation<Path, Body, Responses> extends OperationDescription {
+export interface IndexOperation<Path, Query, Body, Responses> extends OperationDescription {
   readonly access: 'index';
   /** Required access. It does not follow from the method, because most of these operations are POST requests. */
   readonly requiredAccess: SearchAccess;
   readonly pathParameters: Path;
+  readonly query?: Query;
   readonly body?: Body;
   readonly responses: Responses;
-  handle(
-    input: Input<Path, undefined, undefined, Body>,
-    context: ApiContext,
-  ): Promise<ResponseOf<Responses>> | ResponseOf<Responses>;
+  handle(input: Input<Path, Query, undefined, Body>, context: ApiContext): Promise<ResponseOf<Responses>> | ResponseOf<Responses>;
 }
 
 /** Data of an unauthenticated request that is available before its body is read. */
@@ -380,21 +378,25 @@ export function sessionOperation<R extends Responses>(declaration: Omit<SessionO
 }
 
 /** Declares an operation of the search API. Its path parameter `indexId` is the id of the index. */
-export function indexOperation<R extends Responses, Path extends TObject, Body extends BodySpec | undefined = undefined>(
-  declaration: Omit<IndexOperation<Path, Body, R>, 'access'>,
-): Operation {
-  const { handle, pathParameters, body, ...rest } = declaration;
+export function indexOperation<
+  R extends Responses,
+  Path extends TObject,
+  Query extends TObject | undefined = undefined,
+  Body extends BodySpec | undefined = undefined,
+>(declaration: Omit<IndexOperation<Path, Query, Body, R>, 'access'>): Operation {
+  const { handle, pathParameters, query, body, ...rest } = declaration;
   return {
     ...rest,
     access: 'index',
     whileStopping: 'refuse',
     pathParameters,
+    ...(query ? { query } : {}),
     ...(body ? { body } : {}),
     run: (input, context, admitted) => {
       if (admitted.access !== 'index' || admitted.caller.indexId !== input.path.indexId)
         throw new Error(`${declaration.operationId} was called without a token for its index`);
       // The input was validated by the schemas, so it has their types.
-      return handle.call(declaration, input as Input<Path, undefined, undefined, Body>, context) as OperationResponse;
+      return handle.call(declaration, input as Input<Path, Query, undefined, Body>, context) as OperationResponse;
     },
   };
 }

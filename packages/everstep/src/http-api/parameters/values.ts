@@ -95,6 +95,16 @@ export const WorkflowUrl = (options: TSchemaOptions) =>
     .Decode(parseWorkflowUrl)
     .Encode(rejectEncoding);
 
+/** Boolean whose name can be given without a value, which means true. */
+export const Flag = (options: TSchemaOptions) =>
+  Type.Codec(Type.String({ pattern: '^(true|false)?$', ...options }))
+    .Decode((text): boolean => {
+      if (text !== '' && text !== 'true' && text !== 'false')
+        throw new InvalidValueError(`must be true or false, not ${quoteValue(text)}`);
+      return text !== 'false';
+    })
+    .Encode(rejectEncoding);
+
 /** String that is not converted. */
 export const Text = (maxLength: number, options: TStringOptions) => Type.String({ minLength: 1, maxLength, ...options });
 

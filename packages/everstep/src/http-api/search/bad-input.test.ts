@@ -61,6 +61,9 @@ test('rejects invalid bodies and names the field', async (t) => {
     ['range/n', { limit: 1, cursor: '*' }, 400, /body\.cursor/],
     [`search/${'n'.repeat(129)}`, { query: 'a' }, 400, /namespace/],
     ['search/%00', { query: 'a' }, 400, /namespace/],
+    ['reset/n?all=no', [], 400, /^all must be true or false, not "no"/],
+    ['reset/n?all=1', [], 400, /^all must be true or false/],
+    ['reset/n?all=true&all=false', [], 400, /^all must have one value/],
   ];
   for (const [path, body, status, error] of table) {
     await t.test(`${path.slice(0, 20)} ${JSON.stringify(body).slice(0, 50)}`, async () => {
@@ -129,4 +132,19 @@ test('uses the default namespace if the path contains none', async () => {
   );
   assert.equal((await post('reset?all', [])).status, 200);
   assert.equal((await post('search/n', { query: 'word' })).status, 200);
+});
+
+test('a reset deletes all namespaces only with "all" that is empty or true', async () => {
+  const remaining: (readonly [string, readonly unknown[]])[] = [];
+  for (const query of ['', '?all=false', '?ALL', '?all=true', '?all', '?all=']) {
+    for (const namespace of ['one', 'two'])
+      assert.equal((await post(`upsert-data/${namespace}`, { id: 'a', content: { title: 'word' } })).status, 200);
+    assert.equal((await post(`reset/one${query}`, [])).status, 200, query);
+    const { body } = await post<{ readonly result: readonly unknown[] }>('fetch/two', { ids: ['a'], includeData: false });
+    remaining.push([query, body.result]);
+  }
+  assert.deepEqual(remaining, [
+    ...['', '?all=false', '?ALL'].map((query) => [query, [{ id: 'a' }]]),
+    ...['?all=true', '?all', '?all='].map((query) => [query, [null]]),
+  ]);
 });

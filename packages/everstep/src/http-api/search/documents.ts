@@ -28,6 +28,7 @@ import { parseFilter } from '../../search/filter-parser.js';
 import { change, ONLY_READS } from '../audited/audit-rule.js';
 import { type ApiContext, indexOperation, type Operation, respond } from '../operation.js';
 import { quoteValue } from '../parameters/value-errors.js';
+import { Flag } from '../parameters/values.js';
 import { presentDocument, presentHit, presentInfo, readDocument } from './presenters.js';
 
 const TAG = 'Documents';
@@ -262,20 +263,27 @@ const listDocuments = indexOperation({
   },
 });
 
+const ResetQuery = Type.Object({
+  all: Type.Optional(
+    // Published clients send the name without a value.
+    Flag({ description: 'Whether to delete the documents of all namespaces. `all` without a value means `true`.' }),
+  ),
+});
+
 const resetDocuments = indexOperation({
   ...commonSettings,
   ...pathsOf('reset'),
   operationId: 'resetDocuments',
   audit: change('search.reset-documents', 'indexId', { isOnlyForUsers: true }),
   summary: 'Delete all documents of a namespace',
-  description: 'With the query parameter `all`, deletes the documents of all namespaces.',
+  description: 'With `all`, deletes the documents of all namespaces.',
   requiredAccess: 'read-write',
   pathParameters: NamespacePath,
+  query: ResetQuery,
   body: NO_BODY,
   responses: { 200: resultOf(Success) },
-  async handle({ path: { indexId, namespace }, request }, { search }) {
-    const resetsAll = new URLSearchParams(request.target.query).has('all');
-    await search.documents.reset({ indexId, namespace: resetsAll ? null : namespace });
+  async handle({ path: { indexId, namespace }, query: { all = false } }, { search }) {
+    await search.documents.reset({ indexId, namespace: all ? null : namespace });
     return SUCCESS;
   },
 });
