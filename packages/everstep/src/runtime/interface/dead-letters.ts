@@ -10,7 +10,8 @@ export type RunOverrides = Overrides;
 export type WhenMissing = 'fail' | 'skip';
 
 export interface RecoverCommand {
-  readonly kind: 'resume' | 'restart';
+  /** `retry` restarts messages and resumes runs. */
+  readonly kind: 'resume' | 'restart' | 'retry';
   readonly instanceId: string;
   readonly dlqIds: readonly string[];
   readonly whenMissing: WhenMissing;

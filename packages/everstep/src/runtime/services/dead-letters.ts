@@ -36,7 +36,9 @@ export class DeadLetters implements DeadLetterService {
     const deadLetter = await store.findDeadLetter({ instanceId: command.instanceId, dlqId });
     const failedRun = deadLetter && (await store.loadRun({ runKey: deadLetter.runKey }));
     if (!deadLetter || !failedRun) return 'missing';
-    const { kind, overrides, workflowRunId = null, admittedAt = null } = command;
+    const { overrides, workflowRunId = null, admittedAt = null } = command;
+    const retryKind = failedRun.settings.message ? 'restart' : 'resume';
+    const kind = command.kind === 'retry' ? retryKind : command.kind;
     const startedRun = recoverRun(failedRun, { kind, dlqId, overrides, workflowRunId, admittedAt }, context());
     return startedRun === 'no-flow-control-key' ? startedRun : { startedRun, payload: deadLetter.payload };
   }

@@ -34,7 +34,7 @@ import {
 } from './bulk.js';
 import { DlqIdPath, noSuchEntry } from './dead-letters.js';
 
-export type RecoverKind = RecoverCommand['kind'];
+export type RecoverKind = Exclude<RecoverCommand['kind'], 'retry'>;
 
 export const OverrideHeaders = Type.Object(overrideHeaders);
 const SingleOverrideHeaders = Type.Object({

@@ -12,7 +12,6 @@ import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filte
 import type { FilterTable } from '../../../contract/filters/filter.js';
 import { COMMON_FILTERS } from '../../../contract/filters/message-filters.js';
 import type { DeadLetterFilter, RunReference } from '../../../ports/stores/store.js';
-import type { RunOverrides } from '../../../runtime/services/workflow-service.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
 import { DlqIds, distinctDlqIds } from '../../operations/dead-letters/bulk.js';
@@ -210,33 +209,6 @@ const deleteEntries = operation({
   },
 });
 
-interface RetryOptions {
-  readonly instanceId: string;
-  readonly dlqIds: readonly string[];
-  readonly whenMissing: 'fail' | 'skip';
-  readonly overrides: RunOverrides;
-}
-
-/** Publishes messages again and resumes runs. Throws ApiError. */
-async function retry(
-  { dlqIds, ...rest }: RetryOptions,
-  context: ApiContext,
-  request: RequestContext,
-): Promise<readonly RunReference[]> {
-  const idsByKind: Record<'restart' | 'resume', string[]> = { restart: [], resume: [] };
-  const missingIds: string[] = [];
-  for (const dlqId of dlqIds) {
-    const entry = await context.reads.deadLetters.findDeadLetter({ instanceId: rest.instanceId, dlqId });
-    if (entry) idsByKind[entry.run.settings.message ? 'restart' : 'resume'].push(dlqId);
-    else missingIds.push(dlqId);
-  }
-  if (missingIds.length > 0 && rest.whenMissing === 'fail') throw noSuchEntry(missingIds);
-  const runs: RunReference[] = [];
-  for (const kind of ['restart', 'resume'] as const)
-    if (idsByKind[kind].length > 0) runs.push(...(await recover({ kind, dlqIds: idsByKind[kind], ...rest }, context, request)));
-  return runs;
-}
-
 const present = ({ workflowRunId }: RunReference): Published => ({ messageId: workflowRunId });
 const RETRY_ERRORS: readonly ErrorCode[] = [
   'bad-parameter',
@@ -272,7 +244,8 @@ const retryEntry = operation({
   errors: RETRY_ERRORS,
   async handle({ path: { dlqId }, headers, headersByFamily, request }, context, { instanceId }) {
     const overrides = overridesOf({ headers, headersByFamily }, { context, request, instanceId });
-    const [run] = await retry({ instanceId, dlqIds: [dlqId], whenMissing: 'fail', overrides }, context, request);
+    const command = { kind: 'retry', instanceId, dlqIds: [dlqId], whenMissing: 'fail', overrides } as const;
+    const [run] = await recover(command, context, request);
     if (!run) throw noSuchEntry([dlqId]);
     return respond(201, present(run));
   },
@@ -283,7 +256,7 @@ const retryEntries = operation({
   audit: bulkChange('dead-letter.retry-many'),
   tag: TAG,
   summary: 'Retry failed messages',
-  description: `${BULK_DESCRIPTION} If an entry in dlqIds is missing, the response is 404 and nothing changes.`,
+  description: `${BULK_DESCRIPTION} If an entry in dlqIds is missing, or one of them cannot be retried, nothing changes.`,
   method: 'POST',
   path: '/v2/dlq/retry',
   dialect: 'upstash',
@@ -299,8 +272,9 @@ const retryEntries = operation({
     if (matchesNothing) return respond(201, { responses: [] });
     const overrides = overridesOf({ headers, headersByFamily }, { context, request, instanceId });
     const { dlqIds, cursor } = await nextBatch('dlq-messages-retry', query, context, instanceId);
+    if (dlqIds.length === 0) return respond(201, { ...cursor, responses: [] });
     const whenMissing = query.dlqIds ? 'fail' : 'skip';
-    const runs = await retry({ instanceId, dlqIds, whenMissing, overrides }, context, request);
+    const runs = await recover({ kind: 'retry', instanceId, dlqIds, whenMissing, overrides }, context, request);
     return respond(201, { ...cursor, responses: runs.map(present) });
   },
 });
