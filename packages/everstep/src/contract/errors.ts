@@ -6,16 +6,12 @@ import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 export const NOT_READY_REASONS = ['starting', 'stopping', 'store-unavailable', 'store-unreadable', 'no-lease'] as const;
 export type NotReadyReason = (typeof NOT_READY_REASONS)[number];
 
+/** Header of `GET /ready` with the reason, without the prefix of a dialect. */
+export const NOT_READY_HEADER = 'Not-Ready-Reason';
+
 export const ErrorBody = Type.Object(
   {
     error: Type.String({ description: 'What is wrong and what to do.' }),
-    reason: Type.Optional(
-      Type.Enum([...NOT_READY_REASONS], {
-        type: 'string',
-        description:
-          'Only in responses of `GET /ready`: why the server is not ready. `store-unavailable`: the store rejects writes or cannot be reached. `store-unreadable`: a read from the store failed or timed out. `no-lease`: this node has no database lease.',
-      }),
-    ),
   },
   {
     ...NO_OTHER_PROPERTIES,

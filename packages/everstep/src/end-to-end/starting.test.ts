@@ -142,8 +142,8 @@ describe('on PostgreSQL', { skip: typeof schemas === 'string' ? schemas : false 
     const env = { EVERSTEP_STORE: schema.href, EVERSTEP_PORT: String(port), EVERSTEP_SECRETS_KEY: 'k'.repeat(43) };
     const asked = async (path: string) => {
       const response = await fetch(`http://127.0.0.1:${port}${path}`);
-      const { error, reason } = (await response.json()) as { readonly error?: string; readonly reason?: string };
-      return { status: response.status, error, reason };
+      const { error, ...others } = (await response.json()) as { readonly error?: string };
+      return { status: response.status, error, reason: response.headers.get('svc-not-ready-reason'), others };
     };
     return { proxy, asked, config: configOf(await directoryFor(t), env, 'serve') };
   }
@@ -161,7 +161,7 @@ describe('on PostgreSQL', { skip: typeof schemas === 'string' ? schemas : false 
         () => {},
       );
     });
-    const unavailable = { status: 503, error: 'the database cannot be reached', reason: 'store-unavailable' };
+    const unavailable = { status: 503, error: 'the database cannot be reached', reason: 'store-unavailable', others: {} };
     await waitUntil('the node waits', () => lines.some((line) => line.includes('store unavailable during startup, retrying')));
     await waitUntil('the node responds', () =>
       asked('/ready').then(
@@ -171,7 +171,7 @@ describe('on PostgreSQL', { skip: typeof schemas === 'string' ? schemas : false 
     );
     assert.deepEqual(await asked('/ready'), unavailable);
     assert.equal((await asked('/health')).status, 200);
-    assert.deepEqual(await asked('/v2/workflows/logs'), { ...unavailable, reason: undefined });
+    assert.deepEqual(await asked('/v2/workflows/logs'), { ...unavailable, reason: null });
     // Then the database responds, except when the node joins the others.
     proxy.cutAt = 'INSERT INTO node ';
     proxy.isRefusing = false;

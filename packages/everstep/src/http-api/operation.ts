@@ -159,6 +159,8 @@ interface OperationDescription {
   readonly headerFamilies?: Readonly<Record<string, string>>;
   /** Error codes in addition to those of all operations. */
   readonly errors: readonly ErrorCode[];
+  /** Further headers of responses with status 503, by their names without the prefix of the dialect, as OpenAPI describes them. */
+  readonly unavailableHeaders?: Readonly<Record<string, { readonly description: string; readonly schema: object }>>;
   /** False if the path does not support HEAD. By default, HEAD requests are handled like GET requests. */
   readonly head?: false;
   /** The response is a stream of server-sent events. The data of each event has the schema of the response. */

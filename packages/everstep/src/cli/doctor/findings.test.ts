@@ -70,7 +70,7 @@ test('few file descriptors and a heap larger than the memory are warnings', () =
 
 const reply = (changes: Partial<Reply> = {}): Reply => ({
   ...{ kind: 'replied', status: 200, body: { status: 'ok', version: '1.0.0' }, date: NOW, receivedAt: NOW + 500, roundTripMs: 0 },
-  ...{ certificate: null, ...changes },
+  ...{ notReadyReason: null, certificate: null, ...changes },
 });
 const failed: NoReply = { kind: 'failed', error: 'ECONNREFUSED' };
 
@@ -79,9 +79,9 @@ test('a server that does not run is a warning; a server that is not ready, or an
   says(assessServer(at, reply(), reply()), 'ok', /is running and ready/);
   says(assessServer(at, failed, failed), 'warning', /no server responds .*ECONNREFUSED/);
   says(assessServer(at, reply({ status: 404 }), reply()), 'problem', /another program/);
-  const body = { error: 'the store rejects writes: disk full', reason: 'store-unavailable' };
+  const body = { error: 'the store rejects writes: disk full' };
   says(
-    assessServer(at, reply(), reply({ status: 503, body })),
+    assessServer(at, reply(), reply({ status: 503, body, notReadyReason: 'store-unavailable' })),
     'problem',
     /not ready: store-unavailable \(the store rejects writes/,
   );

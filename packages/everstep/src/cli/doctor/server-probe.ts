@@ -2,6 +2,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { TLSSocket } from 'node:tls';
+import { NOT_READY_HEADER } from '../../contract/errors.js';
 
 const TIMEOUT_MS = 5_000;
 const MAX_BODY_BYTES = 64 * 1024;
@@ -17,6 +18,8 @@ export interface Reply {
   readonly status: number;
   /** The JSON body; null if it is not JSON. */
   readonly body: unknown;
+  /** Reason why the server is not ready, from its header; null if there is none. */
+  readonly notReadyReason: string | null;
   /** Time in the Date header, which is rounded down to a second, Unix ms; null if there is none. */
   readonly date: number | null;
   /** Time of this machine when the headers arrived, Unix ms. */
@@ -58,6 +61,7 @@ export const probe: Probe = (url, { verifiesCertificate = true } = {}) =>
       const [receivedAt, roundTripMs] = [Date.now(), performance.now() - startedAt];
       const certificate = certificateOf(response.socket);
       const date = Date.parse(response.headers.date ?? '');
+      const notReadyReason = response.headers[`svc-${NOT_READY_HEADER.toLowerCase()}`];
       let text = '';
       response.setEncoding('utf8');
       response.on('data', (chunk: string) => {
@@ -70,6 +74,7 @@ export const probe: Probe = (url, { verifiesCertificate = true } = {}) =>
             kind: 'replied',
             status: response.statusCode ?? 0,
             body: parseJsonOrNull(text),
+            notReadyReason: typeof notReadyReason === 'string' ? notReadyReason : null,
             receivedAt,
             roundTripMs,
             certificate,

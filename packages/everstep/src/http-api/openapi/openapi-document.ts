@@ -153,12 +153,18 @@ function responsesOf({ convert, dialect }: DocumentContext, operation: Operation
     responses[status] = { description, ...content };
   }
   const errors = errorsOf(operation);
+  const unavailableHeaders = Object.fromEntries(
+    Object.entries(operation.unavailableHeaders ?? {}).map(([name, header]) => [dialect.spell(name), header]),
+  );
   const statuses = [...new Set(errors.map((code) => ERROR_CODES[code].status))].sort((a, b) => a - b);
   for (const status of statuses) {
     const codes = errors.filter((code) => ERROR_CODES[code].status === status);
     responses[String(status)] = {
       description: codes.map((code) => `\`${code}\`: ${ERROR_CODES[code].about}`).join('\n'),
-      headers: { [dialect.spell(ERROR_CODE_HEADER)]: { description: 'Stable error code.', schema: { enum: codes } } },
+      headers: {
+        [dialect.spell(ERROR_CODE_HEADER)]: { description: 'Stable error code.', schema: { enum: codes } },
+        ...(status === 503 ? unavailableHeaders : {}),
+      },
       content: { 'application/json': { schema: convert(ErrorBody) } },
     };
   }

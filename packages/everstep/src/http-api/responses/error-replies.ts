@@ -3,6 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Writable } from 'node:stream';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
+import { NOT_READY_HEADER } from '../../contract/errors.js';
 import type { Dialect } from '../../dialects/index.js';
 import type { Log } from '../../ports/log.js';
 import { StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
@@ -24,8 +25,14 @@ export interface ErrorReply {
 export function errorReply(error: ApiError, dialect: Dialect): ErrorReply {
   return {
     status: error.status,
-    headers: { ...API_HEADERS, 'content-type': JSON_TYPE, [dialect.spell(ERROR_CODE_HEADER)]: error.code, ...error.headers },
-    body: JSON.stringify({ error: error.message, ...(error.reason === null ? {} : { reason: error.reason }) }),
+    headers: {
+      ...API_HEADERS,
+      'content-type': JSON_TYPE,
+      [dialect.spell(ERROR_CODE_HEADER)]: error.code,
+      ...(error.reason === null ? {} : { [dialect.spell(NOT_READY_HEADER)]: error.reason }),
+      ...error.headers,
+    },
+    body: JSON.stringify({ error: error.message }),
   };
 }
 

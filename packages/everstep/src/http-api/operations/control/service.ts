@@ -1,7 +1,7 @@
 /** Operations about the server itself, which require no token. */
 import Type from 'typebox';
 import { ApiError } from '../../../contract/error-codes.js';
-import type { NotReadyReason } from '../../../contract/errors.js';
+import { NOT_READY_HEADER, NOT_READY_REASONS, type NotReadyReason } from '../../../contract/errors.js';
 import { Health, Readiness } from '../../../contract/service.js';
 import { openOperation, respond } from '../../operation.js';
 
@@ -43,12 +43,19 @@ export const getReadiness = openOperation({
   tag: 'Service',
   summary: 'Check whether the server accepts requests',
   description:
-    'Returns 503 while the server starts or stops, while its store cannot be read or rejects writes, and while this node has no lease. The body then contains the `reason`.',
+    'Returns 503 while the server starts or stops, while its store cannot be read or rejects writes, and while this node has no lease. A header then contains the reason.',
   method: 'GET',
   path: '/ready',
   unknownQuery: 'ignore',
   whileStopping: 'respond',
   responses: { 200: Readiness },
+  unavailableHeaders: {
+    [NOT_READY_HEADER]: {
+      description:
+        'Why the server is not ready. `store-unavailable`: the store rejects writes or cannot be reached. `store-unreadable`: a read from the store failed or timed out. `no-lease`: this node has no database lease.',
+      schema: { enum: NOT_READY_REASONS },
+    },
+  },
   errors: [],
   async handle(_input, { reads, log, isStarting, isStopping, hasLease, storeRefusal }) {
     if (isStarting()) throw notReady('starting', 'the server is starting; retry later');
