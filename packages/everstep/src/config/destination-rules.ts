@@ -30,7 +30,7 @@ const HOST_NAME = /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/;
 /** Returns the host name in lowercase, without the brackets of an IPv6 address or trailing dots. */
 export function bareHost(hostname: string): string {
   const host = hostname.toLowerCase();
-  return host.startsWith('[') ? host.slice(1, -1) : host.replace(/\.+$/, '');
+  return host.startsWith('[') ? host.slice(1, -1) : host.replace(/(?<!\.)\.+$/, '');
 }
 
 /** Splits an entry into its destination and its port. An IPv6 address with a port requires brackets. */

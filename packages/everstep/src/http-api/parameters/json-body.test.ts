@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Type } from 'typebox';
 import { ApiError } from '../../contract/error-codes.js';
-import { validate } from './json-body.js';
+import { readJson, validate } from './json-body.js';
 
 const Scopes = Type.Array(Type.Enum(['read', 'write']), { minItems: 1, maxItems: 6, uniqueItems: true });
 const schema = Type.Object(
@@ -49,4 +49,31 @@ test('an error shows only the first of many unknown fields', () => {
     'the body has unknown fields: "field0", "field1", "field2", "field3", "field4" and others',
   );
   assert.equal(messageOf({ scopes: ['read'], one: 1, two: 2 }), 'the body has unknown fields: "one", "two"');
+});
+
+test('accepts every spelling of the JSON content type, and no other', () => {
+  const read = (contentType: string): string => {
+    try {
+      readJson(Buffer.from('1'), contentType);
+      return 'accepted';
+    } catch (error) {
+      assert.ok(error instanceof ApiError);
+      assert.equal(error.code, 'unsupported-media-type');
+      return error.message;
+    }
+  };
+  for (const contentType of [
+    'application/json',
+    'application/json ; ',
+    'application/cloudevents+json;charset=utf-8',
+    'Application/JSON ; charset = "UTF8" ; ',
+  ])
+    assert.equal(read(contentType), 'accepted', contentType);
+  for (const contentType of ['text/json', 'application/json;;', 'application/json; charset=latin1', 'application/json x'])
+    assert.equal(read(contentType), `the body must be application/json, not ${JSON.stringify(contentType)}`);
+  // A quadratic test of this content type would take minutes.
+  assert.equal(
+    read(`application/json;charset=utf-8${' '.repeat(1_000_000)};x`),
+    'the content type must be application/json, with at most 256 characters, not 1000032',
+  );
 });

@@ -8,7 +8,8 @@ import { findJsonFault } from './json-fault.js';
 import { quoteValue } from './value-errors.js';
 
 /** Content types of JSON. The only allowed parameter is the character set UTF-8. */
-const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i;
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?(?:;\s*)?$/i;
+const MAX_CONTENT_TYPE_LENGTH = 256;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const validators = new WeakMap<TSchema, Validator>();
 
@@ -218,6 +219,11 @@ function jsonErrorOf(text: string, isJson: boolean): ApiError | null {
 /** Returns the parsed body, or undefined when there is no body. Throws ApiError `unsupported-media-type` or `bad-body`. */
 export function readJson(body: Uint8Array, contentType: string | undefined): unknown {
   if (body.byteLength === 0) return undefined;
+  if (contentType !== undefined && contentType.length > MAX_CONTENT_TYPE_LENGTH)
+    throw new ApiError(
+      'unsupported-media-type',
+      `the content type must be application/json, with at most ${MAX_CONTENT_TYPE_LENGTH} characters, not ${contentType.length}`,
+    );
   if (contentType !== undefined && !JSON_TYPE.test(contentType)) {
     throw new ApiError('unsupported-media-type', `the body must be application/json, not ${quoteValue(contentType)}`);
   }

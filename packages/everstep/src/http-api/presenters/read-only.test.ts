@@ -63,6 +63,32 @@ test('masks values of secret query parameters in URLs', () => {
   });
 });
 
+test('finds secret query parameters next to question marks and names without a value', () => {
+  const masked: Readonly<Record<string, string>> = {
+    'https://app.test/w??token=hush': `https://app.test/w??token=${MASKED}`,
+    'https://app.test/w?token?x=hush': `https://app.test/w?token?x=${MASKED}`,
+    'https://app.test/w?page?token=hush': `https://app.test/w?page?token=${MASKED}`,
+    'https://app.test/w?=1?token=hush': `https://app.test/w?=1?token=${MASKED}`,
+    'https://app.test/w?token&apikey=hush': `https://app.test/w?token&apikey=${MASKED}`,
+    'https://app.test/w?a=1?token=shown': 'https://app.test/w?a=1?token=shown',
+    'https://app.test/w?token': 'https://app.test/w?token',
+    'https://app.test/w?a b?token=hush#?token=hush': `https://app.test/w?a b?token=${MASKED}#?token=${MASKED}`,
+  };
+  assert.deepEqual(shown(Object.keys(masked)), Object.values(masked));
+});
+
+test('masks a hostile text in linear time', () => {
+  const pieces = ['?', '&', '?&', '=', '?=', '?a', '#', ' ?', 'whk_', 'evt_', '/v2/workflows/hooks/', '{"headers', '\\\\', 'A'];
+  const started = performance.now();
+  for (const piece of pieces)
+    for (const start of ['http:', '{']) {
+      const text = start + piece.repeat(1_000_000 / piece.length);
+      readOnlyJson({ text });
+    }
+  // Each text takes well below 100 ms. A quadratic pass would take minutes.
+  assert.ok(performance.now() - started < 10_000);
+});
+
 test('does not mask fields that only sound secret, numbers and null', () => {
   const body = { token: 'shown', failureFunctionState: null, count: 3, sessionId: 's', header: 'text' };
   assert.deepEqual(shown(body), body);

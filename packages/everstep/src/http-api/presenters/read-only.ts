@@ -17,7 +17,11 @@ const HEADERS_FIELD = /headers?$/i;
 const BASE64 = /^[A-Za-z0-9+/]{40,}={0,2}$/;
 /** JSON text within JSON that may contain headers. */
 const NESTED_JSON = /^\s*[[{].*headers?\\*":/is;
-const QUERY_VALUE = /([?&])([^=&#\s]+)=([^&#\s]*)/g;
+/**
+ * A query parameter. Its name can contain `?`. A name without a value also matches, so that no text is scanned once for each
+ * `?` in it.
+ */
+const QUERY_PARAMETER = /([?&])([^=&#\s]+)(=[^&#\s]*)?/g;
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -31,8 +35,8 @@ function maskHeaders(headers: Readonly<Record<string, unknown>>): Readonly<Recor
 }
 
 const maskQuery = (url: string): string =>
-  url.replace(QUERY_VALUE, (match, separator: string, name: string) =>
-    mayBeSecret(name) ? `${separator}${name}=${MASKED}` : match,
+  url.replace(QUERY_PARAMETER, (match, separator: string, name: string, value?: string) =>
+    value !== undefined && mayBeSecret(name) ? `${separator}${name}=${MASKED}` : match,
   );
 
 function maskText(text: string): string {
