@@ -244,6 +244,8 @@ export const LIMITS = Object.freeze({
   maxSearchFilterDepth: 20,
   /** Maximum number of stars in one pattern. Each star may match at every position. */
   maxSearchGlobStars: 4,
+  /** Maximum length of all GLOB patterns in one filter. Each character may be compared with each character of a document. */
+  maxSearchGlobLength: 256,
 
   // flow control
   maxParallelism: 10_000,

@@ -51,6 +51,10 @@ test('reports the position of a syntax error', async (t) => {
     ['a NOT = 1', /expected GLOB, IN or CONTAINS/],
     ['a GLOB 1', /the pattern must be a quoted string/],
     ["a GLOB '*****'", /at most 4 asterisks/],
+    [
+      `a GLOB '${'x'.repeat(200)}' OR b NOT GLOB '${'y'.repeat(57)}'`,
+      /^invalid filter: at character 224: the GLOB patterns of a filter can have at most 256 characters together; shorten them$/,
+    ],
     ['@other.a = 1', /the only field that starts with @/],
     ['@metadata = 1', /the only field that starts with @/],
     ['a[#-0] = 1', /invalid array index #-0/],

@@ -76,6 +76,7 @@ class FilterReader {
   private readonly tokens: readonly Token[];
   private nextIndex = 0;
   private valueCount = 0;
+  private globLength = 0;
   private depth = 0;
 
   constructor(tokens: readonly Token[]) {
@@ -169,6 +170,11 @@ class FilterReader {
     if (typeof value !== 'string') throw new FilterSyntaxError(`at character ${at + 1}: the pattern must be a quoted string`);
     if (value.split('*').length - 1 > LIMITS.maxSearchGlobStars)
       throw new FilterSyntaxError(`at character ${at + 1}: a pattern can contain at most ${LIMITS.maxSearchGlobStars} asterisks`);
+    this.globLength += value.length;
+    if (this.globLength > LIMITS.maxSearchGlobLength)
+      throw new FilterSyntaxError(
+        `at character ${at + 1}: the GLOB patterns of a filter can have at most ${LIMITS.maxSearchGlobLength} characters together; shorten them`,
+      );
     return value;
   }
 

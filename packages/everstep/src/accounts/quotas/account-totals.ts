@@ -7,6 +7,7 @@ import type { Plan } from '../account-service.js';
 import { FRESH_MS } from '../instances/instance-cache.js';
 import type { Plans } from '../plans/plans.js';
 import { type AccountLimit, limitOfAccount } from './account-limits.js';
+import { LatestBytes, MAX_CACHED_ACCOUNTS } from './latest-bytes.js';
 
 export interface AccountTotals {
   readonly storedBytes: number;
@@ -26,9 +27,6 @@ export interface AccountTotalsCacheOptions {
   readonly elapsedMs: () => number;
 }
 
-/** Maximum number of cached accounts. The oldest entry is evicted first. */
-const MAX_CACHED_ACCOUNTS = 10_000;
-
 interface CachedTotals {
   readonly readAt: number;
   readonly totals: Promise<AccountTotals>;
@@ -36,10 +34,12 @@ interface CachedTotals {
 
 export class AccountTotalsCache {
   private readonly options: AccountTotalsCacheOptions;
+  private readonly documentBytes: LatestBytes;
   private readonly cachedTotals = new Map<string, CachedTotals>();
 
   constructor(options: AccountTotalsCacheOptions) {
     this.options = options;
+    this.documentBytes = new LatestBytes(options.documentBytes ?? (async () => 0));
   }
 
   get(accountId: string): Promise<AccountTotals> {
@@ -71,8 +71,8 @@ export class AccountTotalsCache {
   }
 
   private async read(accountId: string): Promise<AccountTotals> {
-    const { accounts, plans, documentBytes } = this.options;
-    const [instances, searchBytes] = await Promise.all([accounts.totalsOf({ accountId }), documentBytes?.(accountId) ?? 0]);
+    const { accounts, plans } = this.options;
+    const [instances, searchBytes] = await Promise.all([accounts.totalsOf({ accountId }), this.documentBytes.get(accountId)]);
     return {
       storedBytes: instances.reduce((sum, { bytes }) => sum + bytes, searchBytes),
       activeRuns: instances.reduce((sum, { activeRuns }) => sum + activeRuns, 0),

@@ -19,7 +19,7 @@ import { IndexFile } from './index-file.js';
 const OWNER_ONLY = 0o700;
 const MAX_OPEN_FILES = 64;
 const REMOVED_AT_ONCE = 500;
-/** Documents that a filter examines before it yields to other work. */
+/** Maximum number of documents that a filter examines before it yields to other work; fewer if they are long. */
 const FILTERED_AT_ONCE = 2000;
 /** Bytes by which a file is truncated at a time, because the system may take long to free a huge one. */
 const BYTES_CUT_AT_ONCE = 64 * 1024 * 1024;

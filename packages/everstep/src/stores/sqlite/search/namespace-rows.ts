@@ -4,6 +4,7 @@ import type { Filter, SearchDocument } from '../../../ports/stores/search-store.
 import { contentBytes, RECORD_BYTES } from '../../../ports/stores/stored-bytes.js';
 import { integer, type Row, text, textOrNull } from '../connection/columns.js';
 import { documentText } from './document-text.js';
+import { sliceBytes, sliceOf } from './filter-slices.js';
 import { filterSql } from './filter-sql.js';
 import { DOCUMENT_BYTES, STORED_BYTES } from './schema.js';
 
@@ -134,16 +135,20 @@ export class NamespaceRows {
     return this.selectRange.all(prefix, after ?? '', end, end, limit);
   }
 
-  /** Returns the ids of matching documents among `rows` rows from `from` on; `next` is null when none are left. */
+  /**
+   * Returns the ids of matching documents among at most `rows` rows from `from` on, fewer if their documents are long; `next`
+   * is null when none are left.
+   */
   matchingIds(filter: Filter, from: number, rows: number): { readonly ids: string[]; readonly next: number | null } {
     const { sql, values } = filterSql(filter, 'd');
-    const lastSeq = this.database
-      .prepare(`SELECT max(seq) AS last FROM (SELECT seq FROM document_${this.seq} WHERE seq >= ? ORDER BY seq LIMIT ?)`)
-      .get(from, rows)?.last;
-    if (typeof lastSeq !== 'number') return { ids: [], next: null };
+    const selectSizes = this.database.prepare(
+      `SELECT seq, ${DOCUMENT_BYTES} AS bytes FROM document_${this.seq} WHERE seq >= ? ORDER BY seq LIMIT ?`,
+    );
+    const { last } = sliceOf(selectSizes.iterate(from, rows), sliceBytes(filter));
+    if (last === null) return { ids: [], next: null };
     const foundRows = this.database
       .prepare(`SELECT d.id FROM document_${this.seq} d WHERE d.seq BETWEEN ? AND ? AND ${sql}`)
-      .all(from, lastSeq, ...values);
-    return { ids: foundRows.map((row) => text(row, 'id')), next: lastSeq + 1 };
+      .all(from, last, ...values);
+    return { ids: foundRows.map((row) => text(row, 'id')), next: last + 1 };
   }
 }

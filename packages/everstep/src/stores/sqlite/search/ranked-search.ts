@@ -10,6 +10,7 @@ import type { Filter, FoundDocument } from '../../../ports/stores/search-store.j
 import { type RequiredTags, requiredTags } from '../../shared/search/required-tags.js';
 import { integer, type Row, text } from '../connection/columns.js';
 import { tagOf, UNTAGGED } from './document-text.js';
+import { sliceBytes, sliceOf } from './filter-slices.js';
 import { filterSql } from './filter-sql.js';
 import { ContentBudget } from './namespace-rows.js';
 import { DOCUMENT_BYTES } from './schema.js';
@@ -22,7 +23,7 @@ const MAX_COUNTED = 150_000;
 const MAX_CHEAP_WORDS = 3;
 /** Maximum number of documents examined for a filter that no tag narrows. The search then returns what it has found. */
 const MAX_FILTERED = 50_000;
-/** Documents examined before the search yields to other work. */
+/** Maximum number of documents examined before the search yields to other work; fewer if they are long. */
 const FILTERED_AT_ONCE = 500;
 const MAX_QUERY_WORDS = 32;
 const MAX_CACHED_COUNTS = 10_000;
@@ -154,28 +155,29 @@ export class RankedSearch {
       WHERE text_${this.seq} MATCH ? AND rowid > ? ORDER BY rowid LIMIT ?`;
     const selectBest = this.database.prepare(`SELECT seq, score FROM (${matches}) m ${condition} ORDER BY score, seq LIMIT ?`);
     if (!filter) return selectBest.all(expression, 0, maxDocuments, limit).map(hitOf);
-    const selectLast = this.database.prepare(
-      `SELECT max(seq) AS last, count(*) AS matches FROM
-       (SELECT rowid AS seq FROM text_${this.seq} WHERE text_${this.seq} MATCH ? AND rowid > ? ORDER BY rowid LIMIT ?)`,
+    const selectSizes = this.database.prepare(
+      `SELECT m.seq AS seq, ${DOCUMENT_BYTES} AS bytes FROM
+       (SELECT rowid AS seq FROM text_${this.seq} WHERE text_${this.seq} MATCH ? AND rowid > ? ORDER BY rowid LIMIT ?) m
+       JOIN document_${this.seq} d ON d.seq = m.seq ORDER BY m.seq`,
     );
+    const maxSliceBytes = sliceBytes(filter);
     const hits: Hit[] = [];
     let roundHits: Hit[] = [];
     let after = 0;
     // All of the `maxDocuments` documents are compared with each other; they are examined in slices, with yields in between.
     for (let examinedCount = 0, roundCount = 0; ; ) {
       const sliceSize = Math.min(FILTERED_AT_ONCE, maxDocuments - roundCount);
-      roundHits.push(...selectBest.all(expression, after, sliceSize, ...values, sliceSize).map(hitOf));
-      const sliceRow = selectLast.get(expression, after, sliceSize);
-      const sliceCount = sliceRow ? integer(sliceRow, 'matches') : 0;
-      roundCount += sliceCount;
-      examinedCount += sliceCount;
-      const isEnd = sliceCount < sliceSize || examinedCount >= MAX_FILTERED;
+      const { count, last } = sliceOf(selectSizes.iterate(expression, after, sliceSize), maxSliceBytes);
+      roundHits.push(...selectBest.all(expression, after, count, ...values, count).map(hitOf));
+      roundCount += count;
+      examinedCount += count;
+      const isEnd = last === null || examinedCount >= MAX_FILTERED;
       if (isEnd || roundCount >= maxDocuments) {
         hits.push(...roundHits.sort(byScore).slice(0, limit));
         if (isEnd || hits.length >= limit) return hits;
         [roundHits, roundCount] = [[], 0];
       }
-      after = sliceRow ? integer(sliceRow, 'last') : after;
+      after = last ?? after;
       if (!(await pause())) return hits;
     }
   }

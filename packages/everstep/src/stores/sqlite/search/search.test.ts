@@ -127,6 +127,41 @@ test('a filter that examines very many documents yields to other work, and ends 
   assert.deepEqual(await ended, []);
 });
 
+test('a pattern is compared with few long documents before the search yields to other work', async (t) => {
+  const documents = openSearchDocuments({ directory: null });
+  t.after(() => documents.close());
+  const long = 'x'.repeat(120_000);
+  await documents.upsert({ ...target, documents: numbered(40, (n) => ({ text: 'word', long, n })) });
+  const filter = {
+    kind: 'glob',
+    field: { of: 'content', steps: ['long'] },
+    not: false,
+    pattern: `*${'x'.repeat(254)}y`,
+  } as const;
+  const turnsDuring = async (work: Promise<unknown>): Promise<number> => {
+    let turns = 0;
+    let isDone = false;
+    void work.finally(() => (isDone = true));
+    for (; !isDone; turns++) await new Promise((resolve) => setImmediate(resolve));
+    return turns;
+  };
+  const search = documents.search({ maxBytes: NO_BYTE_LIMIT, ...target, text: 'word', limit: 5, filter });
+  assert.ok((await turnsDuring(search)) >= 40);
+  assert.deepEqual(await search, []);
+  const removal = documents.remove({ ...target, choice: { kind: 'filter', filter } });
+  assert.ok((await turnsDuring(removal)) >= 40);
+  assert.equal(await removal, 0);
+  const all = {
+    kind: 'and',
+    parts: [
+      { ...filter, pattern: '*xx' },
+      { kind: 'has', field: filter.field, not: false },
+    ],
+  } as const;
+  assert.equal((await documents.search({ maxBytes: NO_BYTE_LIMIT, ...target, text: 'word', limit: 40, filter: all })).length, 40);
+  assert.equal(await documents.remove({ ...target, choice: { kind: 'filter', filter: all } }), 40);
+});
+
 test('a server that is killed while it removes rows continues where it stopped, and the file is consistent', async (t) => {
   const { directory, documents, reopen } = await opened(t);
   await documents.close();
