@@ -159,7 +159,7 @@ function createServices(options: RunDriverOptions, driver: RunDriver, { removal 
     deadLetters,
     failureCallbacks: callbacks,
     events,
-    messages: new PublishedMessages({ ...starts, store, cancel, isInFlight: dispatcher.isInFlight.bind(dispatcher) }),
+    messages: new PublishedMessages({ ...starts, store, slices, cancel, isInFlight: dispatcher.isInFlight.bind(dispatcher) }),
     queues: new Queues({ store, now, commit, gates, cluster, cancel }),
     urlGroups: new UrlGroups({ store, now, commit }),
     schedules: new Schedules({ ...starts, store, clock, log, limits, ...ownerOptions, writes, observer }),

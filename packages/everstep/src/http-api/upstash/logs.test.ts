@@ -67,3 +67,30 @@ test('a listing by a rare state returns all matches over several pages', async (
   } while (cursor !== '');
   assert.deepEqual([found, pages], [[body.messageId], 2]);
 });
+
+test('a listing by host or path returns the matches of all pages', async () => {
+  const { body } = await harness.call<{ messageId: string }>('POST', '/v2/publish/http://rare.test:81/hook?a=1', {
+    headers: { 'Upstash-Delay': '1d' },
+  });
+  await publish(LIMITS.runsSearchedAtOnce + 10);
+  for (const filter of [
+    'host=rare.test:81',
+    'path=/hook',
+    'host=rare.test:81&path=/hook&path=/other',
+    'host=rare.test:81&host=w',
+  ]) {
+    const found: string[] = [];
+    let cursor = '';
+    do {
+      const page = await harness.call<Page>('GET', `/v2/events?${filter}&count=1&cursor=${cursor}`);
+      found.push(...page.body.events.map(({ messageId }) => messageId));
+      cursor = page.body.cursor ?? '';
+    } while (cursor !== '');
+    assert.deepEqual([...new Set(found)], [body.messageId], filter);
+  }
+  const { body: summary } = await harness.call<{ counts: number[] }>('GET', '/v2/insights/messages?host=rare.test:81&path=/hook');
+  assert.equal(
+    summary.counts.reduce((sum, count) => sum + count, 0),
+    1,
+  );
+});

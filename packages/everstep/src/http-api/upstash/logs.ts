@@ -14,7 +14,7 @@ import { EventPage, type LogEntry, LogPage } from './shapes.js';
 
 const TAG = 'Logs';
 const DESCRIPTION =
-  'Lists the newest message first, and the newest event of each page first. `order=oldest-first` reverses both. The events of one message are always on one page, so a page can be longer than count. With a state filter, a page can be shorter or empty before the end. The last page has no cursor. Unknown parameters are ignored.';
+  'Lists the newest message first, and the newest event of each page first. `order=oldest-first` reverses both. The events of one message are always on one page, so a page can be longer than count. With a filter by state, host or path, a page can be shorter or empty before the end. The last page has no cursor. Unknown parameters are ignored.';
 
 const LogQuery = Type.Object({
   ...queryFilters(MESSAGE_FILTERS),

@@ -112,12 +112,12 @@ export interface MessageService {
   publish(commands: readonly MessageCommand[]): Promise<readonly PublishOutcome[]>;
   /** Finds a message; null if it does not exist. */
   find(query: MessageId): Promise<MessageRecord | null>;
-  /** Lists messages, newest first. */
+  /** Lists messages, newest first. With `hosts` or `paths`, a page can be short or empty although more pages follow. */
   list(query: MessageQuery): Promise<Listing<ListedMessage>>;
   /**
    * Lists events of messages, newest or oldest message first. The events of a page have the same order. `limit` is approximate,
-   * because all events of a message are in one page. With `states`, a page can have fewer events or none although more pages
-   * follow. A page with long settings and errors ends early.
+   * because all events of a message are in one page. With `states`, `hosts` or `paths`, a page can have fewer events or none
+   * although more pages follow. A page with long settings and errors ends early.
    */
   events(query: MessageEventQuery): Promise<Listing<MessageEvent>>;
   cancel(command: MessageId): Promise<CancelOutcome>;

@@ -3,6 +3,7 @@ import { LIMITS, PART } from '../../config/limits.js';
 import { runKeyOfMessage } from '../../engine/ids.js';
 import { ADVANCE_SLOT, type MessageSettings, type RunPayload } from '../../engine/runs/run.js';
 import { type StartedRun, startRun } from '../../engine/runs/start.js';
+import type { WorkSlices } from '../../fairness/work-slices.js';
 import type { ControlStore } from '../../ports/stores/control-store.js';
 import { attemptsOf } from '../../ports/stores/history-parts.js';
 import type { HistoryStore } from '../../ports/stores/history-store.js';
@@ -22,12 +23,14 @@ import type {
 import type { CancelOutcome } from '../interface/runs.js';
 import type { RunStarts } from '../runs/run-starts.js';
 import { eventsOf, isMessageRun } from './message-log.js';
+import { MessagePages } from './message-pages.js';
 
 /** Maximum number of messages per read when their events are collected. */
 const PAGE_SIZE = 100;
 
 export interface PublishedMessagesOptions extends RunStarts {
   readonly store: RunStore & HistoryStore & Pick<ControlStore, 'findUrlGroup'>;
+  readonly slices: Pick<WorkSlices, 'run'>;
   /** Returns false if the run is not active. */
   readonly cancel: (runKey: string) => Promise<boolean>;
   readonly isInFlight: (ref: { readonly runKey: string; readonly slot: number }) => boolean;
@@ -134,20 +137,21 @@ export class PublishedMessages implements MessageService {
   }
 
   list(query: MessageQuery): Promise<Listing<ListedMessage>> {
-    return this.readPage({ ...query, order: 'newest-first' });
+    return new MessagePages(this.options).read({ ...query, order: 'newest-first' });
   }
 
   async events(query: MessageEventQuery): Promise<Listing<MessageEvent>> {
     const { states, limit, order } = query;
     const sortEvents = () => events.sort((a, b) => (order === 'newest-first' ? b.at - a.at : a.at - b.at));
     const events: MessageEvent[] = [];
+    const pages = new MessagePages(this.options);
     let examinedMessages = 0;
     let bytes = 0;
     let next = query.after;
     do {
       // Small pages, because the events of one message are never split.
       const pageLimit = Math.max(1, Math.min(PAGE_SIZE, Math.ceil((limit - events.length) / 3)));
-      const page = await this.readPage({ ...query, after: next, limit: pageLimit });
+      const page = await pages.read({ ...query, after: next, limit: pageLimit });
       next = page.next;
       examinedMessages += page.items.length;
       for (const [index, run] of page.items.entries()) {
@@ -164,6 +168,7 @@ export class PublishedMessages implements MessageService {
       next !== null &&
       events.length < limit &&
       examinedMessages < LIMITS.maxMessagesScanned &&
+      !pages.isSpent &&
       bytes < LIMITS.maxPageBytes
     );
     return { items: sortEvents(), next };
@@ -238,22 +243,6 @@ export class PublishedMessages implements MessageService {
     if (result.kind !== 'applied') throw new Error(`a message cannot end as ${result.kind}`);
     this.options.drive(startedRun, payload);
     return publishedMessageOf(draft);
-  }
-
-  private async readPage(query: Omit<MessageEventQuery, 'states'>): Promise<Listing<ListedMessage>> {
-    const { instanceId, order, after, limit } = query;
-    const { messageIds, ...filter } = query.filter;
-    const runKeys = messageIds?.map(runKeyOfMessage).filter((key) => key !== null);
-    const runFilter = { ...filter, kind: 'message', ...(runKeys ? { runKeys } : {}) } as const;
-    const page = await this.options.store.listRuns({
-      instanceId,
-      filter: runFilter,
-      order,
-      after,
-      horizon: null,
-      limit,
-    });
-    return { items: page.items.filter((run): run is ListedMessage => isMessageRun(run)), next: page.next };
   }
 
   private async eventsOfRun(run: MessageRecord['run']): Promise<readonly MessageEvent[]> {

@@ -46,7 +46,9 @@ function listCommand(shell: Shell): Command {
       query: { ...filtersOf(MESSAGE_FILTERS, command), order, state, count, cursor },
     });
     if (options.json) return screen.write(json(page));
-    if (page.logs.length === 0) return screen.write('No matching message events.\n');
+    const nextPage = page.cursor ? `\nNext page: --cursor ${page.cursor}\n` : '';
+    if (page.logs.length === 0)
+      return screen.write(`No matching message events${page.cursor ? ' on this page' : ''}.\n${nextPage}`);
     const rows = page.logs.map((event) => [
       instant(event.time),
       event.state,
@@ -56,7 +58,7 @@ function listCommand(shell: Shell): Command {
       event.error === undefined ? undefined : shorten(event.error, MAX_ERROR_LENGTH),
     ]);
     screen.write(table(screen, HEAD, rows));
-    if (page.cursor) screen.write(`\nNext page: --cursor ${page.cursor}\n`);
+    screen.write(nextPage);
   });
 }
 

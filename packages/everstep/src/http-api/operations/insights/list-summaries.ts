@@ -12,6 +12,7 @@ import {
   RunField,
 } from '../../../contract/insights/list-summaries.js';
 import { runKeyOfMessage } from '../../../engine/ids.js';
+import { type DestinationFilter, hasDestination, matchesDestination } from '../../../engine/messages/destination-filter.js';
 import type { InsightSubject } from '../../../ports/stores/insights/insight-store.js';
 import type { DeadLetterRecord, Page, Position, RunFilter, RunRecord } from '../../../ports/stores/store.js';
 import { type ApiContext, type Operation, operation, respond } from '../../operation.js';
@@ -62,29 +63,32 @@ interface RunList {
   readonly comparedFilter: ComparedFilter;
   readonly subject: InsightSubject | null;
   readonly searchWords: readonly string[];
+  readonly destination: DestinationFilter;
   readonly valuesOf: ((run: RunRecord) => readonly string[]) | null;
 }
 
 /** Returns a list of runs or messages to summarize. */
 function listOfRuns(
   { reads, service }: Pick<ApiContext, 'reads' | 'service'>,
-  { instanceId, filter, comparedFilter, subject, searchWords, valuesOf }: RunList,
+  { instanceId, filter, comparedFilter, subject, searchWords, destination, valuesOf }: RunList,
 ): SummarizedList<RunRecord> {
   const filtersByWait = comparedFilter.waitingFor !== undefined;
   const now = service.now();
   const textPage = firstPageOf(instanceId, filter, LIMITS.runsSearchedAtOnce);
   const recordPage = firstPageOf(instanceId, filter, filtersByWait ? LIMITS.foundRunsPageMax : RECORDS_AT_ONCE);
   const deps = { reads: reads.runs, service: service.runs };
+  const hasSearchedTexts = (run: Parameters<typeof containsWords>[0]): boolean =>
+    containsWords(run, searchWords) && (!hasDestination(destination) || matchesDestination(run.workflowUrl, destination));
   const readTexts = async (after: Position | null) => {
     const page = await reads.runs.listSearchableRuns({ ...textPage, after });
     return examinedPage(
       page,
-      page.items.filter((run) => containsWords(run, searchWords) && hasDuration(run, comparedFilter, now)),
+      page.items.filter((run) => hasSearchedTexts(run) && hasDuration(run, comparedFilter, now)),
     );
   };
   const readRecords = async (after: Position | null): Promise<ExaminedPage<RunRecord>> => {
     const page = await reads.runs.listRuns({ ...recordPage, after });
-    const candidates = page.items.filter((run) => containsWords({ ...run, labels: run.settings.labels }, searchWords));
+    const candidates = page.items.filter((run) => hasSearchedTexts({ ...run, labels: run.settings.labels }));
     return examinedPage(page, await matchingRuns(deps, instanceId, candidates, comparedFilter));
   };
   return {
@@ -133,6 +137,7 @@ const summarizeRuns = operation({
         comparedFilter,
         subject: !isCounted ? null : workflowUrl === undefined ? 'runs' : { workflow: workflowUrl },
         searchWords,
+        destination: {},
         valuesOf: field === undefined ? null : RUN_VALUES[field],
       },
     );
@@ -169,6 +174,7 @@ const summarizeMessages = operation({
   responses: { 200: ListSummary },
   errors: ['bad-parameter'],
   async handle({ query: { state, field, messageIds, ...filterQuery } }, { reads, service, slices }, { instanceId }) {
+    const { hosts, paths, ...filter } = storeFilterOf(MESSAGE_FILTERS, filterQuery);
     const runKeys = messageIds?.map(runKeyOfMessage).filter((key) => key !== null);
     const { fromDate, toDate } = filterQuery;
     const summarizedList = listOfRuns(
@@ -177,13 +183,14 @@ const summarizeMessages = operation({
         instanceId,
         comparedFilter: {},
         filter: {
-          ...storeFilterOf(MESSAGE_FILTERS, filterQuery),
+          ...filter,
           kind: 'message',
           ...(runKeys && { runKeys }),
           ...(state && { statuses: [STATUS_OF_MESSAGE[state]] }),
         },
         subject: hasOnlyFilters({ ...filterQuery, state, messageIds }, ['fromDate', 'toDate']) ? 'messages' : null,
         searchWords: [],
+        destination: { ...(hosts && { hosts }), ...(paths && { paths }) },
         valuesOf: field === undefined ? null : MESSAGE_VALUES[field],
       },
     );
