@@ -32,6 +32,8 @@ export const WORKER_LIMITS = Object.freeze({
   maxLateWorkerReplies: 1_000,
   /** Maximum number of workflows per worker. */
   maxWorkerWorkflows: 1_000,
+  /** Maximum number of workflows that the workers of a queue instance serve at one node, over all apps. */
+  maxServedWorkflowsOfInstance: 5_000,
   /** Maximum concurrency of a worker. */
   maxWorkerConcurrency: 10_000,
   /** Maximum number of characters in a worker's version or host name. */

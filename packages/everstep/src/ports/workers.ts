@@ -37,7 +37,10 @@ export interface WorkerStatus {
   /** Identifies the process of the worker, which may have several connections. */
   readonly workerId: string;
   readonly app: string;
+  /** The first workflows that the worker serves, in alphabetical order. */
   readonly workflows: readonly string[];
+  /** Number of all workflows that the worker serves. */
+  readonly workflowCount: number;
   readonly version?: string;
   readonly host?: string;
   readonly sdk: string;

@@ -27,9 +27,14 @@ const RETRY_MS = 1_000;
 /** Maximum number of entries in `endedAt`. The oldest are removed first. */
 const MAX_REMEMBERED = 10_000;
 
+/** A pool of another node, with its workflows as a set. */
+interface RemotePool extends Omit<NodePool, 'workflows'> {
+  readonly workflows: ReadonlySet<string>;
+}
+
 interface OtherNode {
   readonly workersVersion: number;
-  readonly pools: readonly NodePool[];
+  readonly pools: readonly RemotePool[];
 }
 
 /** The published state of a pool. */
@@ -53,7 +58,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   private members: readonly ClusterMember[] = [];
   private otherNodes = new Map<string, OtherNode>();
   /** The pools of other nodes, by pool name. */
-  private remotePools = new Map<string, readonly NodePool[]>();
+  private remotePools = new Map<string, readonly RemotePool[]>();
   /** Times when the last worker of a pool on another node was lost, Unix ms. */
   private readonly endedAt = new Map<string, number>();
   private readonly publishedPools = new Map<string, PublishedPoolState>();
@@ -156,9 +161,9 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   private poolsServing(
     instanceId: string,
     { app, workflow }: { readonly app: string; readonly workflow: string },
-  ): readonly NodePool[] {
+  ): readonly RemotePool[] {
     const pools = this.remotePools.get(poolName(instanceId, app));
-    return pools?.filter(({ workflows }) => workflows.includes(workflow)) ?? [];
+    return pools?.filter(({ workflows }) => workflows.has(workflow)) ?? [];
   }
 
   private notify(change: WorkerChange): void {
@@ -194,7 +199,8 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     const changedMembers = otherMembers.filter(
       ({ nodeId, workersVersion }) => this.otherNodes.get(nodeId)?.workersVersion !== workersVersion,
     );
-    const pools = changedMembers.length === 0 ? [] : await board.poolsOf(changedMembers.map(({ nodeId }) => nodeId));
+    const nodePools = changedMembers.length === 0 ? [] : await board.poolsOf(changedMembers.map(({ nodeId }) => nodeId));
+    const pools = nodePools.map((pool): RemotePool => ({ ...pool, workflows: new Set(pool.workflows) }));
     const nextNodes = new Map<string, OtherNode>();
     for (const { nodeId, workersVersion } of otherMembers) {
       const previous = this.otherNodes.get(nodeId);
@@ -216,7 +222,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     for (const [nodeId, node] of nextNodes) if (this.otherNodes.get(nodeId) !== node) addPools(node);
     this.otherNodes = new Map(nextNodes);
     if (changedPools.size === 0) return;
-    const remotePools = new Map<string, NodePool[]>();
+    const remotePools = new Map<string, RemotePool[]>();
     for (const { pools } of nextNodes.values())
       for (const pool of pools) {
         const name = poolName(pool.instanceId, pool.app);
@@ -311,13 +317,14 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
 
   private poolToPublish({ instanceId, app }: PoolName): PublishedPool | null {
     const { local, board } = this.options;
-    const links = local.linksOfPool(poolName(instanceId, app));
+    const name = poolName(instanceId, app);
+    const links = local.linksOfPool(name);
     const openLinks = links.filter(({ isOpen }) => isOpen);
     if (openLinks.length === 0) return null;
     return {
       ...{ instanceId, app },
       slots: openLinks.reduce((sum, { profile }) => sum + profile.maxConcurrency, 0),
-      workflows: [...new Set(openLinks.flatMap(({ profile }) => profile.workflows))].sort(),
+      workflows: local.servedWorkflows.namesOf(name),
       connections: links.map((link) => statusOf(link, board.nodeId)),
     };
   }

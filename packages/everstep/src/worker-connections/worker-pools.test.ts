@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { StepRequest } from '@everstep/sdk/protocol';
+import { LIMITS } from '../config/limits.js';
 import type { WorkerChange } from '../ports/workers.js';
 import { ConnectedWorkers, type SimulatedWorker } from './connected-workers.fixture.js';
 import type { WorkerLink } from './worker-link.js';
@@ -175,4 +176,29 @@ it('counts the slots of open connections, and reports each change', () => {
   a.lose();
   assert.equal(changes.length, 4);
   assert.deepEqual([harness.pools.capacityOf(POOL), harness.pools.linksOf('qi_1').length], [4, 1]);
+});
+
+it('counts the workflows of open connections, with a limit for each queue instance', () => {
+  const harness = new ConnectedWorkers();
+  const { servedWorkflows } = harness.pools;
+  const names = (from: number, count: number) => Array.from({ length: count }, (_, n) => `flow-${from + n}`);
+  const offer = (app: string, workflows: readonly string[], instanceId = 'qi_1') =>
+    servedWorkflows.hasRoomFor({ instanceId, app, workflows });
+  const first = harness.connect({ workflows: ['refund', 'order', 'order'] });
+  const second = harness.connect({ workflows: ['ship', 'order'] });
+  assert.deepEqual(servedWorkflows.namesOf(POOL), ['order', 'refund', 'ship']);
+  first.send({ kind: 'drain' });
+  assert.deepEqual(servedWorkflows.namesOf(POOL), ['order', 'ship']);
+  first.lose();
+  second.lose();
+  assert.deepEqual(servedWorkflows.namesOf(POOL), []);
+
+  for (let n = 0; n < LIMITS.maxServedWorkflowsOfInstance; n += 1_000)
+    harness.connect({ app: `app-${n % 2_000}`, workflows: names(n, 1_000) });
+  assert.equal(offer('app-0', names(0, 1_000)), true, 'these names are already served');
+  assert.equal(offer('app-0', ['new']), false);
+  assert.equal(offer('app-1000', ['flow-0']), false, 'another app serves another workflow');
+  assert.equal(offer('app-0', ['new'], 'qi_2'), true);
+  for (const link of harness.pools.links.slice(0, 1)) link.end();
+  assert.equal(offer('app-0', ['new']), true);
 });

@@ -2,6 +2,7 @@
 import { parseWorkerUrl } from '@everstep/sdk/protocol';
 import type { Clock } from '../ports/clock.js';
 import { poolName, type WorkerChange, type WorkerPresence } from '../ports/workers.js';
+import { ServedWorkflows } from './served-workflows.js';
 import type { WorkerLink } from './worker-link.js';
 
 /** Maximum number of entries in `endedAt`. The oldest are removed first. */
@@ -45,6 +46,8 @@ export class WorkerPools implements WorkerPresence {
   /** Times when the last connection of a pool ended, Unix ms. */
   private readonly endedAt = new Map<string, number>();
   private readonly listeners: ((change: WorkerChange) => void)[] = [];
+  /** The workflows of the connections that accept work. */
+  readonly servedWorkflows = new ServedWorkflows();
 
   constructor(clock: Clock) {
     this.clock = clock;
@@ -83,6 +86,7 @@ export class WorkerPools implements WorkerPresence {
     }
     pool.links.set(link.connectionId, link);
     this.poolByLink.set(link, pool);
+    if (link.isOpen) this.servedWorkflows.add(link);
     this.endedAt.delete(name);
     this.assignWaiting(pool);
     this.notify(pool);
@@ -92,6 +96,7 @@ export class WorkerPools implements WorkerPresence {
   slotsChanged(link: WorkerLink): void {
     const pool = this.poolByLink.get(link);
     if (!pool) return;
+    if (!link.isOpen) this.servedWorkflows.remove(link);
     this.assignWaiting(pool, link);
     if (!link.isOpen) this.notify(pool);
   }
@@ -101,6 +106,7 @@ export class WorkerPools implements WorkerPresence {
     const pool = this.poolByLink.get(link);
     if (!pool) return;
     this.poolByLink.delete(link);
+    this.servedWorkflows.remove(link);
     pool.links.delete(link.connectionId);
     if (pool.links.size === 0) {
       const name = poolName(pool.instanceId, pool.app);

@@ -45,6 +45,7 @@ export type RejectionCode =
   | 'unauthorized'
   | 'forbidden'
   | 'too-many-connections'
+  | 'too-many-workflows'
   | 'unavailable';
 
 /** A frame of the server. */

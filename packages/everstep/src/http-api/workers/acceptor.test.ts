@@ -209,6 +209,29 @@ test('connected workers leave connections for requests, and a rejected worker ca
   await small.close();
 });
 
+test('limits the workflows that the workers of a queue instance serve', async () => {
+  const small = await WorkerHarness.open();
+  const workers: TestWorker[] = [];
+  const offer = async (from: number, count: number): Promise<TestWorker> => {
+    const workflows = Array.from({ length: count }, (_, n) => `flow-${from + n}`);
+    const worker = await small.dial();
+    workers.push(worker);
+    worker.send(small.hello({ workflows }));
+    return worker;
+  };
+  for (let n = 0; n < LIMITS.maxServedWorkflowsOfInstance; n += 1_000) await (await offer(n, 1_000)).frame('welcome');
+  await (await offer(500, 1_000)).frame('welcome');
+  assert.deepEqual(await rejectionOf(await offer(LIMITS.maxServedWorkflowsOfInstance, 1)), {
+    code: 'too-many-workflows',
+    message:
+      'the connected workers of a queue instance can serve at most 5000 workflows; serve fewer workflows, or disconnect workers of other workflows and retry',
+    retry: true,
+  });
+  for (const { socket } of workers) socket.terminate();
+  await Promise.all(workers.map(({ closed }) => closed));
+  await small.close();
+});
+
 test('ignores cookies, refuses pages of other origins, and requires a Host header', async () => {
   const withCookie = await harness.dial({
     headers: { cookie: 'everstep_session=1', authorization: `Bearer ${harness.api.token}` },

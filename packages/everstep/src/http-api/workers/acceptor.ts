@@ -241,6 +241,7 @@ export class WorkerAcceptor {
     const problem = connectProblem(caller.scopes, hello.app);
     if (problem !== null) throw new WorkerRejection('forbidden', problem, false);
     return () => {
+      this.checkWorkflows(caller, hello);
       const release = this.countConnection(caller);
       const link = this.register(sockets, caller, { hello, client, release });
       const unwatch = this.credentials.watch({
@@ -274,6 +275,14 @@ export class WorkerAcceptor {
       log.error({ error: String(error) }, 'could not verify the token of a worker');
       throw new WorkerRejection('unavailable', 'the token could not be verified', true);
     }
+  }
+
+  /** Throws WorkerRejection if the workers of the queue instance would serve too many workflows. */
+  private checkWorkflows({ instanceId }: Caller, { app, workflows }: HelloFrame): void {
+    if (this.options.pools.servedWorkflows.hasRoomFor({ instanceId, app, workflows })) return;
+    const limit = LIMITS.maxServedWorkflowsOfInstance;
+    const message = `the connected workers of a queue instance can serve at most ${limit} workflows; serve fewer workflows, or disconnect workers of other workflows and retry`;
+    throw new WorkerRejection('too-many-workflows', message, true);
   }
 
   /** Counts the connection, and returns the function that ends it. Throws WorkerRejection if a limit is reached. */

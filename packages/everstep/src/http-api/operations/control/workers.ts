@@ -37,8 +37,7 @@ function presentWorker(status: WorkerStatus): WorkerEntry {
   const { workflows, isDraining, lastError, version, host, ...commonFields } = status;
   return {
     ...commonFields,
-    workflows: workflows.toSorted().slice(0, LIMITS.maxListedWorkflowsOfWorker),
-    workflowCount: workflows.length,
+    workflows: [...workflows],
     ...optional('version', version),
     ...optional('host', host),
     draining: isDraining,
