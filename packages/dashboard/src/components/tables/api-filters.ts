@@ -21,12 +21,14 @@ export function fieldOf<Name extends string>(
 ): FilterField<Name> {
   const { label } = filter;
   if (filter.kind === 'time') return { kind: 'time', name, label };
-  if (filter.kind === 'duration') return { kind: 'text', name, label, placeholder: 'Such as 30s or 2h' };
+  const common = { name, label, isValid: (text: string) => parseValue(filter, text) !== null };
+  if (filter.kind === 'duration')
+    return { ...common, kind: 'text', placeholder: 'Such as 30s or 2h', problem: 'Enter a duration such as 30s, 5 min or 2h.' };
   if (filter.kind === 'choices') {
     const options = filter.values.map((value) => ({ value, text: textOf[value] ?? value }));
-    return { kind: 'choice', name, label, anyText, options };
+    return { ...common, kind: 'choice', anyText, options };
   }
-  return { kind: hasOneValue(filter) ? 'text' : 'list', name, label, ...(wide ? { wide } : {}) };
+  return { ...common, kind: hasOneValue(filter) ? 'text' : 'list', ...(wide ? { wide } : {}) };
 }
 
 /** Value of a filter in a query. */
@@ -43,19 +45,22 @@ function parseJsonList(text: string): string[] | null {
   }
 }
 
-/** Returns the value of a filter from a URL parameter, or undefined if it is missing or invalid. */
-function parseValue(filter: Filter, text: string | undefined): Value | undefined {
+/** Returns the value of a filter from a URL parameter: undefined if it is missing, null if it is invalid. */
+function parseValue(filter: Filter, text: string | undefined): Value | null | undefined {
   if (text === undefined || text === '') return undefined;
-  if (filter.kind === 'time') return timeOf(text);
-  if (filter.kind === 'duration') return readDuration(text);
-  if (hasOneValue(filter)) return text;
+  if (filter.kind === 'time') return timeOf(text) ?? null;
+  if (filter.kind === 'duration') return readDuration(text) ?? null;
+  if (hasOneValue(filter)) return filter.kind === 'choices' && !filter.values.includes(text) ? null : text;
   const mayContainComma = filter.kind === 'texts' && filter.comma === 'may-be-inside';
   const values = parseJsonList(text) ?? (mayContainComma ? listWithWholeText(text) : listOf(text)) ?? [];
-  const validValues = filter.kind === 'choices' ? values.filter((value) => filter.values.includes(value)) : values;
-  return validValues.length === 0 ? undefined : [...validValues];
+  if (values.length === 0) return null;
+  return filter.kind === 'choices' && !values.every((value) => filter.values.includes(value)) ? null : [...values];
 }
 
-/** Returns the values of all filters that are set. */
+/**
+ * Returns the values of all filters that are set. Invalid values are omitted, so the result matches more than the user asked for:
+ * check them with `invalidNamesOf` or `invalidFieldsOf` before you use it.
+ */
 export const valuesOf = (
   table: Readonly<Record<string, Filter>>,
   parameters: Readonly<Record<string, string | undefined>>,
@@ -63,6 +68,14 @@ export const valuesOf = (
   Object.fromEntries(
     Object.entries(table).flatMap(([name, filter]) => {
       const value = parseValue(filter, parameters[name]);
-      return value === undefined ? [] : [[name, value]];
+      return value === undefined || value === null ? [] : [[name, value]];
     }),
   );
+
+/** Returns the names of the filters whose values are invalid. */
+export const invalidNamesOf = <Name extends string>(
+  table: Readonly<Record<Name, Filter>>,
+  parameters: Readonly<Record<string, string | undefined>>,
+): readonly Name[] =>
+  // Object.keys returns the names of the table.
+  (Object.keys(table) as Name[]).filter((name) => parseValue(table[name], parameters[name]) === null);

@@ -1,33 +1,12 @@
-import { useEffect, useId, useRef, useState } from 'react';
+import { type ComponentProps, useEffect, useId, useRef, useState } from 'react';
 import { Icon } from '../icons.js';
 import { exactTime } from '../times/formats.js';
 import { useWindowWidth } from '../times/window-width.js';
+import { type FilterField, problemOf } from './filter-fields.js';
 import { type FilterState, timeOf } from './filters.js';
 import { ViewMenu } from './view-menu.js';
 
-export type FilterField<Name extends string> =
-  /** A text field. The kind `list` accepts several values, separated by commas. */
-  | {
-      readonly kind: 'text' | 'list';
-      readonly name: Name;
-      readonly label: string;
-      readonly placeholder?: string;
-      readonly wide?: boolean;
-    }
-  | {
-      readonly kind: 'choice';
-      readonly name: Name;
-      readonly label: string;
-      readonly anyText: string;
-      readonly options: readonly Option[];
-    }
-  /** A time, entered in the user's time zone and stored in the URL as Unix ms. */
-  | { readonly kind: 'time'; readonly name: Name; readonly label: string };
-
-export interface Option {
-  readonly value: string;
-  readonly text: string;
-}
+export type { FilterField } from './filter-fields.js';
 
 export interface FilterBarProps<Name extends string> {
   readonly filters: FilterState<Name>;
@@ -83,14 +62,19 @@ function FilterInput<Name extends string>({
   const value = filters.values[field.name] ?? '';
   const change = (next: string) => filters.set(field.name, next);
   const isWide = 'wide' in field && field.wide === true;
+  const problem = problemOf(field, value);
+  const problemId = `${id}-problem`;
+  const validity = problem === null ? {} : { 'aria-invalid': true as const, 'aria-describedby': problemId };
   return (
     <div className={isWide ? 'field field-wide' : 'field'}>
       <label className="field-label" htmlFor={id}>
         {field.label}
       </label>
       {field.kind === 'choice' ? (
-        <select id={id} className="input" value={value} onChange={(event) => change(event.target.value)}>
+        <select id={id} className="input" {...validity} value={value} onChange={(event) => change(event.target.value)}>
           <option value="">{field.anyText}</option>
+          {/* The URL can contain another value, or several. */}
+          {value === '' || field.options.some((option) => option.value === value) ? null : <option value={value}>{value}</option>}
           {field.options.map((option) => (
             <option key={option.value} value={option.value}>
               {option.text}
@@ -101,6 +85,7 @@ function FilterInput<Name extends string>({
         <input
           id={id}
           className="input"
+          {...validity}
           type="datetime-local"
           step={1}
           value={localInput(timeOf(value))}
@@ -109,10 +94,16 @@ function FilterInput<Name extends string>({
       ) : (
         <DebouncedInput
           id={id}
+          validity={validity}
           value={value}
           onChange={change}
           placeholder={field.placeholder ?? (field.kind === 'list' ? 'Comma-separated' : '')}
         />
+      )}
+      {problem === null ? null : (
+        <span id={problemId} className="field-error">
+          {problem}
+        </span>
       )}
     </div>
   );
@@ -125,13 +116,14 @@ const TYPING_PAUSE_MS = 300;
 
 interface DebouncedInputProps {
   readonly id: string;
+  readonly validity: Pick<ComponentProps<'input'>, 'aria-invalid' | 'aria-describedby'>;
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly placeholder: string;
 }
 
 /** Text input that takes effect when typing pauses, or on Enter. */
-function DebouncedInput({ id, value, onChange, placeholder }: DebouncedInputProps) {
+function DebouncedInput({ id, validity, value, onChange, placeholder }: DebouncedInputProps) {
   const [text, setText] = useState(value);
   const timer = useRef<number | undefined>(undefined);
   const lastSent = useRef(value);
@@ -150,6 +142,7 @@ function DebouncedInput({ id, value, onChange, placeholder }: DebouncedInputProp
     <input
       id={id}
       className="input"
+      {...validity}
       type="search"
       autoComplete="off"
       spellCheck={false}

@@ -15,7 +15,9 @@ import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar } from '../../components/tables/filter-bar.js';
+import { invalidFieldsOf } from '../../components/tables/filter-fields.js';
 import { listOf, useFilters } from '../../components/tables/filters.js';
+import { InvalidFilters } from '../../components/tables/invalid-filters.js';
 import { ListHistogram } from '../../components/tables/list-histogram.js';
 import { type ListOrder, useListOrder } from '../../components/tables/list-order.js';
 import { ListTable } from '../../components/tables/list-table.js';
@@ -23,7 +25,7 @@ import { quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
 import { CallbackBadge } from './callback-badge.js';
-import { COUNTED_FIELDS, ENTRY_FILTERS, entryQuery, FIELDS, MORE_FIELDS, RANGE } from './entry-filters.js';
+import { ALL_FIELDS, COUNTED_FIELDS, ENTRY_FILTERS, entryQuery, FIELDS, MORE_FIELDS, RANGE } from './entry-filters.js';
 import { GroupCard } from './group-card.js';
 import { entryLocation } from './group-text.js';
 import { MAX_SELECTED, planOfEntries, planOfFilters } from './plan-parameters.js';
@@ -108,6 +110,7 @@ export function EntriesView() {
   const instanceId = useInstanceId();
   const permissions = usePermissions();
   const filters = useFilters(ENTRY_FILTERS);
+  const invalidFields = invalidFieldsOf(ALL_FIELDS, filters.values);
   const [selectedIds, setSelectedIds] = useState(NO_IDS);
   const fingerprints = listOf(filters.values.fingerprint);
   const query = entryQuery(filters.values);
@@ -120,6 +123,7 @@ export function EntriesView() {
     query: { ...query, ...order.query },
     read,
     idOf,
+    enabled: invalidFields.length === 0,
   });
   const selected = list.rows.filter((entry) => selectedIds.has(entry.dlqId) && !list.removedIds.has(entry.dlqId));
   const isOverSelectionLimit = selected.length > MAX_SELECTED;
@@ -129,77 +133,90 @@ export function EntriesView() {
     <>
       {onlyFingerprint === undefined ? null : <GroupCard fingerprint={onlyFingerprint} />}
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
-      <ListHistogram listName="dead-letters" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
-      <ListTable
-        label="Dead letters"
-        list={list}
-        rowsName="dead letters"
-        columns={columns}
-        idOf={idOf}
-        nameOf={nameOf}
-        hrefOf={({ dlqId }) => path`/q/${instanceId}/dead-letters/${dlqId}`}
-        estimatedHeight={58}
-        selection={{ ids: selectedIds, onChange: setSelectedIds }}
-        empty={
-          filters.isFiltered ? (
-            <EmptyState
-              title="No matching dead letters"
-              action={
-                <button type="button" className="button" onClick={filters.clear}>
-                  Clear filters
-                </button>
-              }
+      {invalidFields.length > 0 ? (
+        <InvalidFilters fields={invalidFields} rowsName="dead letters" onClear={filters.clear} />
+      ) : (
+        <>
+          <ListHistogram
+            listName="dead-letters"
+            list={list}
+            query={query}
+            filters={filters}
+            range={RANGE}
+            fields={COUNTED_FIELDS}
+          />
+          <ListTable
+            label="Dead letters"
+            list={list}
+            rowsName="dead letters"
+            columns={columns}
+            idOf={idOf}
+            nameOf={nameOf}
+            hrefOf={({ dlqId }) => path`/q/${instanceId}/dead-letters/${dlqId}`}
+            estimatedHeight={58}
+            selection={{ ids: selectedIds, onChange: setSelectedIds }}
+            empty={
+              filters.isFiltered ? (
+                <EmptyState
+                  title="No matching dead letters"
+                  action={
+                    <button type="button" className="button" onClick={filters.clear}>
+                      Clear filters
+                    </button>
+                  }
+                >
+                  Dead letters that were resumed, restarted or deleted are no longer in the dead letter queue.
+                </EmptyState>
+              ) : (
+                <EmptyState title="No dead letters">Runs that fail permanently appear here.</EmptyState>
+              )
+            }
+          />
+          {list.rows.length === 0 ? null : (
+            <section
+              className="selection-bar"
+              aria-label="Actions for selected dead letters"
+              data-none={selected.length === 0 ? '' : undefined}
             >
-              Dead letters that were resumed, restarted or deleted are no longer in the dead letter queue.
-            </EmptyState>
-          ) : (
-            <EmptyState title="No dead letters">Runs that fail permanently appear here.</EmptyState>
-          )
-        }
-      />
-      {list.rows.length === 0 ? null : (
-        <section
-          className="selection-bar"
-          aria-label="Actions for selected dead letters"
-          data-none={selected.length === 0 ? '' : undefined}
-        >
-          <span role="status">
-            {selected.length === 0 ? (
-              `None selected: a repair applies to ${filters.isFiltered ? 'all that match the filters' : 'the whole queue'}`
-            ) : (
-              <>
-                <strong>{quantity(selected.length, 'dead letter')}</strong> selected
-                {isOverSelectionLimit ? `; select at most ${MAX_SELECTED} or use a filter` : ''}
-              </>
-            )}
-          </span>
-          <div className="line">
-            <ReadOnlyNote />
-            <ActionButton
-              variant="quiet"
-              disabledReason={selected.length === 0 ? 'No dead letters are selected' : undefined}
-              onClick={() => setSelectedIds(NO_IDS)}
-            >
-              Clear selection
-            </ActionButton>
-            {permissions.canWrite && !isOverSelectionLimit ? (
-              <Link to="/q/$instanceId/repairs/new" params={{ instanceId }} search={plan} className="button button-primary">
-                <Icon name="repairs" />
-                {selected.length === 0 ? 'Plan repair for all' : 'Plan repair'}
-              </Link>
-            ) : (
-              <ActionButton
-                variant="primary"
-                disabledReason={
-                  permissions.readOnlyReason ?? `Select at most ${MAX_SELECTED} dead letters, or use a filter to cover more`
-                }
-              >
-                <Icon name="repairs" />
-                Plan repair
-              </ActionButton>
-            )}
-          </div>
-        </section>
+              <span role="status">
+                {selected.length === 0 ? (
+                  `None selected: a repair applies to ${filters.isFiltered ? 'all that match the filters' : 'the whole queue'}`
+                ) : (
+                  <>
+                    <strong>{quantity(selected.length, 'dead letter')}</strong> selected
+                    {isOverSelectionLimit ? `; select at most ${MAX_SELECTED} or use a filter` : ''}
+                  </>
+                )}
+              </span>
+              <div className="line">
+                <ReadOnlyNote />
+                <ActionButton
+                  variant="quiet"
+                  disabledReason={selected.length === 0 ? 'No dead letters are selected' : undefined}
+                  onClick={() => setSelectedIds(NO_IDS)}
+                >
+                  Clear selection
+                </ActionButton>
+                {permissions.canWrite && !isOverSelectionLimit ? (
+                  <Link to="/q/$instanceId/repairs/new" params={{ instanceId }} search={plan} className="button button-primary">
+                    <Icon name="repairs" />
+                    {selected.length === 0 ? 'Plan repair for all' : 'Plan repair'}
+                  </Link>
+                ) : (
+                  <ActionButton
+                    variant="primary"
+                    disabledReason={
+                      permissions.readOnlyReason ?? `Select at most ${MAX_SELECTED} dead letters, or use a filter to cover more`
+                    }
+                  >
+                    <Icon name="repairs" />
+                    Plan repair
+                  </ActionButton>
+                )}
+              </div>
+            </section>
+          )}
+        </>
       )}
     </>
   );

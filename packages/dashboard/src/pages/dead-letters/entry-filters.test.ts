@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { describeFilter, filterOf, parametersOf } from './entry-filters.js';
+import { describeFilter, filterOf, invalidLabelsOf, parametersOf } from './entry-filters.js';
 
 test('URL parameters and repair filters convert into each other', () => {
   const parameters = {
@@ -31,11 +31,19 @@ test('selected entries replace all other filters', () => {
   assert.deepEqual(parametersOf(filter), { dlqId: 'dlq_1,dlq_2' });
 });
 
-test('no parameters cover everything, and invalid parameters are ignored', () => {
+test('no parameters cover everything', () => {
   assert.deepEqual(filterOf({}), {});
-  assert.deepEqual(filterOf({ action: 'delete', fromDate: 'yesterday', failureFunctionState: 'SOMEHOW', label: ' , ' }), {});
+  assert.deepEqual(invalidLabelsOf({}), []);
   assert.deepEqual(describeFilter({}), []);
   assert.deepEqual(describeFilter({ fromDate: 0 }), []);
+});
+
+test('names invalid parameters, without which a plan would cover more', () => {
+  const invalid = { action: 'delete', fromDate: 'yesterday', failureFunctionState: 'CALLBACK_FAIL,SOMEHOW', label: ' , ' };
+  assert.deepEqual(invalidLabelsOf(invalid), ['Failed after', 'Label', 'Failure callback']);
+  assert.deepEqual(invalidLabelsOf({ dlqId: ' , ', label: 'eu' }), ['Dead letters']);
+  assert.deepEqual(invalidLabelsOf({ dlqId: 'dlq_1', label: ' , ' }), [], 'selected entries replace all other filters');
+  assert.deepEqual(invalidLabelsOf({ fromDate: '1000', failureFunctionState: 'CALLBACK_FAIL', label: 'eu' }), []);
 });
 
 test('describes a run id as a prefix', () => {

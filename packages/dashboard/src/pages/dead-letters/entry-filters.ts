@@ -1,7 +1,7 @@
 /** Filters of dead letters as URL parameters, query parameters and filters of repairs, from the tables of the API. */
 import { DEAD_LETTER_FILTERS, REPAIR_FILTERS } from '../../../../everstep/dist/contract/filters/dead-letter-filters.js';
 import type { RepairFilter } from '../../../../everstep/src/contract/repairs.js';
-import { fieldOf, type Value, valuesOf } from '../../components/tables/api-filters.js';
+import { fieldOf, invalidNamesOf, type Value, valuesOf } from '../../components/tables/api-filters.js';
 import type { FilterField } from '../../components/tables/filter-bar.js';
 import { type Filters, listOf } from '../../components/tables/filters.js';
 import type { CountedField } from '../../components/tables/list-histogram.js';
@@ -31,6 +31,8 @@ const fieldsOf = (names: readonly EntryFilter[]): readonly FilterField<EntryFilt
   );
 export const FIELDS = fieldsOf(ALWAYS_SHOWN);
 export const MORE_FIELDS = fieldsOf(ENTRY_FILTERS.filter((name) => ![...ALWAYS_SHOWN, ...WITHOUT_INPUT].includes(name)));
+/** The filters that must be valid, including those without an input. */
+export const ALL_FIELDS = fieldsOf(ENTRY_FILTERS);
 
 /** Filters that the histogram sets. Groups match if they have dead letters in this time. */
 export const RANGE = { from: 'fromDate', to: 'toDate' } as const;
@@ -48,7 +50,16 @@ export const COUNTED_IN_GROUPS: readonly CountedField<'workflowUrl'>[] = COUNTED
 /** Returns the query of a listing. */
 export const entryQuery = (values: Filters<EntryFilter>): Readonly<Record<string, Value>> => valuesOf(FILTERS, values);
 
-/** Returns the filter of a repair for URL parameters. Unknown and invalid parameters are ignored. */
+/**
+ * Returns the labels of the URL parameters whose values are invalid. While there are any, nothing must be planned: without them, the
+ * filter covers more.
+ */
+export function invalidLabelsOf({ dlqId, ...parameters }: Readonly<Record<string, string | undefined>>): readonly string[] {
+  if (dlqId !== undefined) return listOf(dlqId) === undefined ? [REPAIR_FILTERS.dlqIds.label] : [];
+  return invalidNamesOf(FILTERS, parameters).map((name) => FILTERS[name].label);
+}
+
+/** Returns the filter of a repair for URL parameters. Unknown and invalid parameters are ignored: see `invalidLabelsOf`. */
 export function filterOf({ dlqId, ...parameters }: Readonly<Record<string, string | undefined>>): RepairFilter {
   const dlqIds = listOf(dlqId);
   if (dlqIds !== undefined) return { dlqIds: [...dlqIds] };

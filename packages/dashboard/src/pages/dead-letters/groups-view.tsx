@@ -11,8 +11,10 @@ import { Icon } from '../../components/icons.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { EmptyState } from '../../components/states.js';
 import type { Column } from '../../components/tables/data-table.js';
-import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
+import { FilterBar } from '../../components/tables/filter-bar.js';
+import { type FilterField, invalidFieldsOf } from '../../components/tables/filter-fields.js';
 import { listWithWholeText, useFilters } from '../../components/tables/filters.js';
+import { InvalidFilters } from '../../components/tables/invalid-filters.js';
 import { ListHistogram } from '../../components/tables/list-histogram.js';
 import { ListTable } from '../../components/tables/list-table.js';
 import { countText, quantity } from '../../components/times/formats.js';
@@ -33,7 +35,13 @@ const FIELDS: readonly FilterField<(typeof GROUP_FILTERS)[number]>[] = [
     anyText: 'Any state',
     options: Object.entries(GROUP_STATES).map(([value, { text }]) => ({ value, text })),
   },
-  { kind: 'list', name: 'workflowUrl', label: 'Workflow URL', wide: true },
+  {
+    kind: 'list',
+    name: 'workflowUrl',
+    label: 'Workflow URL',
+    wide: true,
+    isValid: (text) => listWithWholeText(text) !== undefined,
+  },
   { kind: 'time', name: 'fromDate', label: 'Last seen after' },
   { kind: 'time', name: 'toDate', label: 'First seen before' },
 ];
@@ -154,6 +162,7 @@ export function GroupsView() {
   const mark = useMarkGroups();
   const filters = useFilters(GROUP_FILTERS);
   const { state, workflowUrl, fromDate, toDate } = filters.values;
+  const invalidFields = invalidFieldsOf(FIELDS, filters.values);
   const [selectedIds, setSelectedIds] = useState(NO_IDS);
   const [busyMark, setBusyMark] = useState<Mark | null>(null);
   const query = { workflowUrl: listWithWholeText(workflowUrl), fromDate, toDate };
@@ -164,6 +173,7 @@ export function GroupsView() {
     query: { ...query, state },
     read,
     idOf,
+    enabled: invalidFields.length === 0,
   });
   // Rows that have left the list or are hidden by a filter are no longer selected.
   const selected = list.rows.filter((group) => selectedIds.has(group.fingerprint) && !list.removedIds.has(group.fingerprint));
@@ -186,98 +196,104 @@ export function GroupsView() {
   return (
     <>
       <FilterBar filters={filters} fields={FIELDS} />
-      {/* The counts of the histogram cannot be filtered by group state. */}
-      {state === undefined ? (
-        <ListHistogram
-          listName="dead-letters"
-          list={list}
-          query={query}
-          filters={filters}
-          range={RANGE}
-          fields={COUNTED_IN_GROUPS}
-        />
-      ) : null}
-      <ListTable
-        label="Groups of dead letters"
-        list={list}
-        rowsName="groups"
-        columns={COLUMNS}
-        idOf={idOf}
-        nameOf={nameOf}
-        hrefOf={hrefOf}
-        estimatedHeight={86}
-        selection={{ ids: selectedIds, onChange: setSelectedIds }}
-        empty={
-          filters.isFiltered ? (
-            <EmptyState
-              title="No matching groups"
-              action={
-                <button type="button" className="button" onClick={filters.clear}>
-                  Clear filters
-                </button>
-              }
+      {invalidFields.length > 0 ? (
+        <InvalidFilters fields={invalidFields} rowsName="groups" onClear={filters.clear} />
+      ) : (
+        <>
+          {/* The counts of the histogram cannot be filtered by group state. */}
+          {state === undefined ? (
+            <ListHistogram
+              listName="dead-letters"
+              list={list}
+              query={query}
+              filters={filters}
+              range={RANGE}
+              fields={COUNTED_IN_GROUPS}
             />
-          ) : (
-            <EmptyState title="No dead letters">Runs that fail permanently appear here, grouped by error.</EmptyState>
-          )
-        }
-      />
-      {list.rows.length === 0 ? null : (
-        <section
-          className="selection-bar"
-          aria-label="Actions for selected groups"
-          data-none={selected.length === 0 ? '' : undefined}
-        >
-          <span role="status">
-            {selected.length === 0 ? (
-              <>
-                No groups selected: a repair applies to all <strong>{quantity(entryCount, 'dead letter')}</strong>
-                {list.hasMore && state === undefined ? ' and to the groups not loaded yet' : ''}
-              </>
-            ) : (
-              <>
-                <strong>{quantity(selected.length, 'group')}</strong> selected,{' '}
-                <strong>{quantity(entryCount, 'dead letter')}</strong>
-              </>
-            )}
-          </span>
-          <div className="line">
-            <ReadOnlyNote />
-            <ActionButton
-              variant="quiet"
-              disabledReason={selected.length === 0 ? 'No groups are selected' : undefined}
-              onClick={() => setSelectedIds(NO_IDS)}
+          ) : null}
+          <ListTable
+            label="Groups of dead letters"
+            list={list}
+            rowsName="groups"
+            columns={COLUMNS}
+            idOf={idOf}
+            nameOf={nameOf}
+            hrefOf={hrefOf}
+            estimatedHeight={86}
+            selection={{ ids: selectedIds, onChange: setSelectedIds }}
+            empty={
+              filters.isFiltered ? (
+                <EmptyState
+                  title="No matching groups"
+                  action={
+                    <button type="button" className="button" onClick={filters.clear}>
+                      Clear filters
+                    </button>
+                  }
+                />
+              ) : (
+                <EmptyState title="No dead letters">Runs that fail permanently appear here, grouped by error.</EmptyState>
+              )
+            }
+          />
+          {list.rows.length === 0 ? null : (
+            <section
+              className="selection-bar"
+              aria-label="Actions for selected groups"
+              data-none={selected.length === 0 ? '' : undefined}
             >
-              Clear selection
-            </ActionButton>
-            {MARK_ACTIONS.map(({ kind, text }) => (
-              <ActionButton
-                key={kind}
-                disabledReason={permissions.readOnlyReason ?? (selected.length === 0 ? 'Select groups first' : undefined)}
-                busy={busyMark !== null}
-                onClick={() => markSelectedGroups(kind)}
-              >
-                {busyMark === kind ? 'Working…' : text}
-              </ActionButton>
-            ))}
-            {permissions.canWrite ? (
-              <Link
-                to="/q/$instanceId/repairs/new"
-                params={{ instanceId }}
-                search={planOfGroups(fingerprints, filters.values)}
-                className="button button-primary"
-              >
-                <Icon name="repairs" />
-                {selected.length === 0 ? 'Plan repair for all' : 'Plan repair'}
-              </Link>
-            ) : (
-              <ActionButton variant="primary" disabledReason={permissions.readOnlyReason}>
-                <Icon name="repairs" />
-                Plan repair
-              </ActionButton>
-            )}
-          </div>
-        </section>
+              <span role="status">
+                {selected.length === 0 ? (
+                  <>
+                    No groups selected: a repair applies to all <strong>{quantity(entryCount, 'dead letter')}</strong>
+                    {list.hasMore && state === undefined ? ' and to the groups not loaded yet' : ''}
+                  </>
+                ) : (
+                  <>
+                    <strong>{quantity(selected.length, 'group')}</strong> selected,{' '}
+                    <strong>{quantity(entryCount, 'dead letter')}</strong>
+                  </>
+                )}
+              </span>
+              <div className="line">
+                <ReadOnlyNote />
+                <ActionButton
+                  variant="quiet"
+                  disabledReason={selected.length === 0 ? 'No groups are selected' : undefined}
+                  onClick={() => setSelectedIds(NO_IDS)}
+                >
+                  Clear selection
+                </ActionButton>
+                {MARK_ACTIONS.map(({ kind, text }) => (
+                  <ActionButton
+                    key={kind}
+                    disabledReason={permissions.readOnlyReason ?? (selected.length === 0 ? 'Select groups first' : undefined)}
+                    busy={busyMark !== null}
+                    onClick={() => markSelectedGroups(kind)}
+                  >
+                    {busyMark === kind ? 'Working…' : text}
+                  </ActionButton>
+                ))}
+                {permissions.canWrite ? (
+                  <Link
+                    to="/q/$instanceId/repairs/new"
+                    params={{ instanceId }}
+                    search={planOfGroups(fingerprints, filters.values)}
+                    className="button button-primary"
+                  >
+                    <Icon name="repairs" />
+                    {selected.length === 0 ? 'Plan repair for all' : 'Plan repair'}
+                  </Link>
+                ) : (
+                  <ActionButton variant="primary" disabledReason={permissions.readOnlyReason}>
+                    <Icon name="repairs" />
+                    Plan repair
+                  </ActionButton>
+                )}
+              </div>
+            </section>
+          )}
+        </>
       )}
     </>
   );

@@ -4,8 +4,10 @@ import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import type { Column } from '../../components/tables/data-table.js';
-import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
+import { FilterBar } from '../../components/tables/filter-bar.js';
+import { type FilterField, invalidFieldsOf } from '../../components/tables/filter-fields.js';
 import { listOf, timeOf, useFilters } from '../../components/tables/filters.js';
+import { InvalidFilters } from '../../components/tables/invalid-filters.js';
 import { type CountedField, ListHistogram } from '../../components/tables/list-histogram.js';
 import { type ListOrder, useListOrder } from '../../components/tables/list-order.js';
 import { ListTable } from '../../components/tables/list-table.js';
@@ -17,6 +19,7 @@ import type { EventPage, MessageEvent } from './shapes.js';
 
 const FILTERS = ['state', 'queue', 'group', 'url', 'label', 'id', 'from', 'to'] as const;
 type FilterName = (typeof FILTERS)[number];
+const isList = (text: string): boolean => listOf(text) !== undefined;
 const FIELDS: readonly FilterField<FilterName>[] = [
   {
     kind: 'choice',
@@ -26,16 +29,17 @@ const FIELDS: readonly FilterField<FilterName>[] = [
     // The filter matches any event of a message, so only final states can be selected: earlier events would match as well.
     options: (['DELIVERED', 'FAILED', 'CANCELED'] as const).map((value) => ({ value, text: MESSAGE_STATES[value].text })),
   },
-  { kind: 'list', name: 'queue', label: 'Queue' },
+  { kind: 'list', name: 'queue', label: 'Queue', isValid: isList },
   { kind: 'text', name: 'url', label: 'Destination', placeholder: 'Exact URL', wide: true },
 ];
 const MORE_FIELDS: readonly FilterField<FilterName>[] = [
-  { kind: 'list', name: 'group', label: 'URL group' },
-  { kind: 'list', name: 'label', label: 'Label' },
-  { kind: 'list', name: 'id', label: 'Message id' },
+  { kind: 'list', name: 'group', label: 'URL group', isValid: isList },
+  { kind: 'list', name: 'label', label: 'Label', isValid: isList },
+  { kind: 'list', name: 'id', label: 'Message id', isValid: isList },
   { kind: 'time', name: 'from', label: 'Published after' },
   { kind: 'time', name: 'to', label: 'Published before' },
 ];
+const ALL_FIELDS = [...FIELDS, ...MORE_FIELDS];
 const OPEN_MESSAGE = ['message'] as const;
 const RANGE = { from: 'from', to: 'to' } as const;
 const COUNTED_FIELDS: readonly CountedField<FilterName>[] = [
@@ -118,6 +122,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<MessageEvent>[] => 
 export function MessagesList() {
   const heading = useId();
   const filters = useFilters(FILTERS);
+  const invalidFields = invalidFieldsOf(ALL_FIELDS, filters.values);
   const openMessage = useFilters(OPEN_MESSAGE);
   const { state, queue, group, url, label, id, from, to } = filters.values;
   const query = {
@@ -142,6 +147,7 @@ export function MessagesList() {
     moreCount: 1_000,
     read: order.oldestFirst ? readOldestFirst : readNewestFirst,
     idOf,
+    enabled: invalidFields.length === 0,
   });
   return (
     <section className="queues-section" aria-labelledby={heading}>
@@ -149,20 +155,26 @@ export function MessagesList() {
         <h2 id={heading}>Messages</h2>
       </div>
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
-      <ListHistogram listName="messages" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
-      <ListTable
-        label="Messages"
-        rowsName="messages"
-        list={list}
-        columns={columns}
-        idOf={idOf}
-        onOpen={({ messageId }) => openMessage.set('message', messageId)}
-        empty={
-          <EmptyState title={filters.isFiltered ? 'No matching messages' : 'No messages'}>
-            Messages that are published to a URL or URL group, or enqueued, appear here. Workflow runs are on the Runs page.
-          </EmptyState>
-        }
-      />
+      {invalidFields.length > 0 ? (
+        <InvalidFilters fields={invalidFields} rowsName="messages" onClear={filters.clear} />
+      ) : (
+        <>
+          <ListHistogram listName="messages" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
+          <ListTable
+            label="Messages"
+            rowsName="messages"
+            list={list}
+            columns={columns}
+            idOf={idOf}
+            onOpen={({ messageId }) => openMessage.set('message', messageId)}
+            empty={
+              <EmptyState title={filters.isFiltered ? 'No matching messages' : 'No messages'}>
+                Messages that are published to a URL or URL group, or enqueued, appear here. Workflow runs are on the Runs page.
+              </EmptyState>
+            }
+          />
+        </>
+      )}
       {openMessage.values.message === undefined ? null : (
         <MessageDialog messageId={openMessage.values.message} onClose={openMessage.clear} />
       )}

@@ -11,7 +11,7 @@ import { PageTitle } from '../../components/page-title.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { NO_OVERRIDES, OverrideFields, overridesIn } from '../../components/run-overrides.js';
 import { FailureNotice } from '../../components/states.js';
-import { filterOf } from '../dead-letters/entry-filters.js';
+import { filterOf, invalidLabelsOf } from '../dead-letters/entry-filters.js';
 import { CoveredList } from './covered-list.js';
 import type { RepairAction } from './repair-text.js';
 
@@ -30,6 +30,9 @@ export default function NewRepairPage() {
   const permissions = usePermissions();
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
   const filter = useMemo(() => filterOf(search), [search]);
+  const invalidLabels = invalidLabelsOf(search);
+  const disabledReason =
+    permissions.readOnlyReason ?? (invalidLabels.length === 0 ? undefined : `Invalid filter: ${invalidLabels.join(', ')}`);
   const navigate = useNavigate();
   const change = useChange();
   const id = useId();
@@ -41,6 +44,7 @@ export default function NewRepairPage() {
   const [failure, setFailure] = useState<Failure | null>(null);
   const plan = async (event: FormEvent) => {
     event.preventDefault();
+    if (disabledReason !== undefined) return;
     setBusy(true);
     setFailure(null);
     const overrides = action === 'delete' ? undefined : overridesIn(overrideTexts);
@@ -89,7 +93,7 @@ export default function NewRepairPage() {
             )}
             {failure === null ? null : <FailureNotice failure={failure} />}
             <div className="line">
-              <ActionButton submits variant="primary" disabledReason={permissions.readOnlyReason} busy={busy}>
+              <ActionButton submits variant="primary" disabledReason={disabledReason} busy={busy}>
                 {busy ? 'Collecting dead letters…' : 'Create plan'}
               </ActionButton>
               <Link to="/q/$instanceId/dead-letters" params={{ instanceId }} className="button button-quiet">
@@ -104,7 +108,14 @@ export default function NewRepairPage() {
             <h2 id={`${id}-covered`}>Selected dead letters</h2>
           </div>
           <div className="card-body">
-            <CoveredList filter={filter} />
+            {invalidLabels.length === 0 ? (
+              <CoveredList filter={filter} />
+            ) : (
+              <p className="notice" data-tone="bad" role="alert">
+                The URL contains an invalid value for {invalidLabels.map((label) => `“${label}”`).join(', ')}. Go back to the dead
+                letters and set the filters again.
+              </p>
+            )}
           </div>
         </section>
       </form>

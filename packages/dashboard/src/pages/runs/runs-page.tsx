@@ -20,8 +20,10 @@ import { RUN_STATES, RunStateBadge, WaitingBadge } from '../../components/run-st
 import { EmptyState, Skeleton } from '../../components/states.js';
 import { fieldOf, valuesOf } from '../../components/tables/api-filters.js';
 import type { Column } from '../../components/tables/data-table.js';
-import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
+import { FilterBar } from '../../components/tables/filter-bar.js';
+import { type FilterField, invalidFieldsOf, invalidReasonOf } from '../../components/tables/filter-fields.js';
 import { useFilters } from '../../components/tables/filters.js';
+import { InvalidFilters } from '../../components/tables/invalid-filters.js';
 import { type CountedField, ListHistogram } from '../../components/tables/list-histogram.js';
 import { type ListOrder, useListOrder } from '../../components/tables/list-order.js';
 import { ListTable } from '../../components/tables/list-table.js';
@@ -90,6 +92,7 @@ const FIELDS: readonly FilterField<string>[] = [
   },
 ];
 const MORE_FIELDS = MORE_FILTER_NAMES.map((name) => fieldOf(parameterOf(name), MORE_FILTERS[name]));
+const ALL_FIELDS = [...FIELDS, ...MORE_FIELDS];
 
 const RANGE = { from: parameterOf('fromDate'), to: parameterOf('toDate'), alternatives: ['since'] };
 const COUNTED_FIELDS: readonly CountedField<string>[] = [
@@ -222,6 +225,7 @@ export default function RunsPage() {
   const { readOnlyReason } = usePermissions();
   const trigger = usePageAction('trigger');
   const filters = useFilters(FILTERS);
+  const invalidFields = invalidFieldsOf(ALL_FIELDS, filters.values);
   const { q, state, waits, since } = filters.values;
   const order = useListOrder();
   const sinceMs = since === undefined ? undefined : SINCE[since]?.ms;
@@ -244,6 +248,7 @@ export default function RunsPage() {
     idOf,
     follow: FOLLOW,
     refreshMsOf,
+    enabled: invalidFields.length === 0,
   });
   return (
     <>
@@ -251,7 +256,7 @@ export default function RunsPage() {
         title="Runs"
         actions={
           <>
-            <BulkActions query={query} isFiltered={filters.isFiltered} />
+            <BulkActions query={query} isFiltered={filters.isFiltered} disabledReason={invalidReasonOf(invalidFields)} />
             <ActionButton variant="primary" disabledReason={readOnlyReason} onClick={trigger.open}>
               <Icon name="play" />
               Trigger run
@@ -260,32 +265,38 @@ export default function RunsPage() {
         }
       />
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
-      <ListHistogram listName="runs" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
-      <ListTable
-        label="Runs"
-        rowsName="runs"
-        list={list}
-        columns={columns}
-        idOf={idOf}
-        nameOf={(run) => run.workflowRunId}
-        hrefOf={(run) => runPath(instanceId, run.workflowRunId, run.workflowRunCreatedAt)}
-        empty={
-          filters.isFiltered ? (
-            <EmptyState
-              title="No matching runs"
-              action={
-                <button type="button" className="button" onClick={filters.clear}>
-                  Clear filters
-                </button>
-              }
-            />
-          ) : (
-            <Suspense fallback={<Skeleton lines={8} />}>
-              <Quickstart />
-            </Suspense>
-          )
-        }
-      />
+      {invalidFields.length > 0 ? (
+        <InvalidFilters fields={invalidFields} rowsName="runs" onClear={filters.clear} />
+      ) : (
+        <>
+          <ListHistogram listName="runs" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
+          <ListTable
+            label="Runs"
+            rowsName="runs"
+            list={list}
+            columns={columns}
+            idOf={idOf}
+            nameOf={(run) => run.workflowRunId}
+            hrefOf={(run) => runPath(instanceId, run.workflowRunId, run.workflowRunCreatedAt)}
+            empty={
+              filters.isFiltered ? (
+                <EmptyState
+                  title="No matching runs"
+                  action={
+                    <button type="button" className="button" onClick={filters.clear}>
+                      Clear filters
+                    </button>
+                  }
+                />
+              ) : (
+                <Suspense fallback={<Skeleton lines={8} />}>
+                  <Quickstart />
+                </Suspense>
+              )
+            }
+          />
+        </>
+      )}
       {trigger.isOpen ? <TriggerDialog onClose={trigger.close} /> : null}
     </>
   );

@@ -34,11 +34,13 @@ export interface BulkActionsProps {
   readonly query: Query;
   /** Whether any filter is set. */
   readonly isFiltered: boolean;
+  /** Why the actions are not available with these filters; undefined if they are. */
+  readonly disabledReason: string | undefined;
 }
 
-export function BulkActions({ query, isFiltered }: BulkActionsProps) {
+export function BulkActions({ query, isFiltered, disabledReason: filterReason }: BulkActionsProps) {
   const instanceId = useInstanceId();
-  const permissions = usePermissions();
+  const disabledReason = usePermissions().readOnlyReason ?? filterReason;
   const navigate = useNavigate();
   const change = useChange();
   const [action, setAction] = useState<Action | null>(null);
@@ -98,10 +100,10 @@ export function BulkActions({ query, isFiltered }: BulkActionsProps) {
   const scopeText = isFiltered ? 'that match the filters' : 'of this instance';
   return (
     <>
-      <ActionButton small disabledReason={permissions.readOnlyReason} onClick={() => start('cancel')}>
+      <ActionButton small disabledReason={disabledReason} onClick={() => start('cancel')}>
         Cancel runs…
       </ActionButton>
-      <ActionButton small disabledReason={permissions.readOnlyReason} onClick={() => start('repair')}>
+      <ActionButton small disabledReason={disabledReason} onClick={() => start('repair')}>
         Repair failed runs…
       </ActionButton>
       <ConfirmDialog

@@ -1,0 +1,62 @@
+/** Tests in a real browser that the dashboard does not act on, request or show something else than what the user expects. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { openBrowser } from './chromium.fixture.js';
+import { DashboardHarness, type Window } from './dashboard.fixture.js';
+
+const opened = await openBrowser();
+
+describe('guards of the dashboard', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
+  let harness: DashboardHarness;
+  let window: Window;
+  before(async () => {
+    if (opened.kind === 'missing') return;
+    harness = await DashboardHarness.open(opened.browser);
+    window = await harness.signedIn();
+  });
+  after(async () => {
+    await harness?.close();
+    if (opened.kind === 'open') await opened.browser.close();
+  });
+  const rowOf = (id: string) => window.page.getByRole('row').filter({ hasText: id });
+  const button = (name: string) => window.page.getByRole('button', { name });
+  const dialog = () => window.page.getByRole('dialog');
+  const inDialog = (name: string) => dialog().getByRole('button', { name });
+  /** Triggers a run that waits for an event. */
+  const waiting = (id: number) => harness.triggerAt('/approval', { body: { id } });
+  /** Counts the requests to URLs that match. */
+  const countRequests = (pattern: RegExp): { count: number } => {
+    const counter = { count: 0 };
+    window.page.on('request', (request) => {
+      if (pattern.test(request.url())) counter.count++;
+    });
+    return counter;
+  };
+
+  test('with an invalid filter, nothing is listed or canceled, and the field says what to enter', async () => {
+    const { workflowRunId } = await waiting(1);
+    // The overview searches runs as well.
+    await window.goTo('account');
+    const searches = countRequests(/\/v2\/(workflows\/search|insights\/runs)/);
+    await window.goTo('runs?min=soon&from=yesterday&state=RUNNING');
+    const field = window.page.getByLabel('Took at least');
+    assert.equal(await field.getAttribute('aria-invalid'), 'true');
+    await window.page.getByText('Enter a duration such as 30s, 5 min or 2h.').waitFor();
+    await window.page.getByText('To list runs, correct or clear “State”, “Created after”, “Took at least”.').waitFor();
+    assert.equal(await button('Cancel runs…').getAttribute('aria-disabled'), 'true');
+    assert.equal(searches.count, 0);
+    assert.deepEqual(await window.faults(), []);
+    await button('Clear filters').first().click();
+    await rowOf(workflowRunId).waitFor();
+    await button('More filters').click();
+    await field.fill('5 min');
+    await window.page.getByText('No matching runs').waitFor();
+    await button('Cancel runs…').click();
+    await dialog().getByText('No active runs').waitFor();
+    await inDialog('Keep running').click();
+    await window.goTo('repairs/new?label=%20,&fromDate=0');
+    await window.page.getByText('The URL contains an invalid value for “Label”').waitFor();
+    assert.equal(await button('Create plan').getAttribute('aria-disabled'), 'true');
+    assert.deepEqual(await window.faults(), []);
+  });
+});
