@@ -12,7 +12,9 @@ import { Icon } from '../../components/icons.js';
 import { loadAfterPage } from '../../components/loading/load-after-page.js';
 import { MenuButton } from '../../components/menus/menu-button.js';
 import { quantity } from '../../components/times/formats.js';
+import { toastDone } from '../../components/toasts.js';
 import { stringifySearch } from '../../search-parameters.js';
+import { type CanceledRuns, cancellationOutcome } from './cancellation.js';
 import { CheckDialog } from './check-dialog.js';
 import { ForkDialog } from './fork-dialog.js';
 
@@ -54,6 +56,19 @@ export function RunActions({ journal, wasActive }: RunActionsProps) {
         kind === 'resume' ? 'Resumed the run. This page shows the new run.' : 'Restarted the run. This page shows the new run.',
     });
     if (outcome.ok) goTo(outcome.value);
+    return outcome;
+  };
+  const cancel = async (): Promise<Outcome<null>> => {
+    const outcome = cancellationOutcome(
+      await change<CanceledRuns>({
+        url: '/v2/workflows/runs',
+        method: 'DELETE',
+        // The id alone would also match a newer run with the same id.
+        body: { workflowRunIds: [runId], workflowCreatedAt: createdAt },
+        topics: ['runs'],
+      }),
+    );
+    if (outcome.ok) toastDone('Canceled the run');
     return outcome;
   };
   const isRecoverable = dlqId !== undefined;
@@ -118,14 +133,7 @@ export function RunActions({ journal, wasActive }: RunActionsProps) {
         confirmText="Cancel run"
         closeText="Keep running"
         danger
-        onConfirm={() =>
-          change({
-            url: path`/v2/workflows/runs/${runId}`,
-            method: 'DELETE',
-            topics: ['runs'],
-            successText: 'Canceled the run',
-          })
-        }
+        onConfirm={cancel}
       >
         <p>Cancels this run. No more steps start, and the run does not go to the dead letter queue. This cannot be undone.</p>
       </ConfirmDialog>

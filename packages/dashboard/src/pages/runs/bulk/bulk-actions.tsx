@@ -12,8 +12,9 @@ import { FailureNotice, Skeleton } from '../../../components/states.js';
 import { countText, quantity } from '../../../components/times/formats.js';
 import { toastDone } from '../../../components/toasts.js';
 import { MAX_SELECTED, planOfEntries } from '../../dead-letters/plan-parameters.js';
+import type { CanceledRuns } from '../cancellation.js';
 import { planOfMatchingRuns } from './filter-repair-plan.js';
-import { actOnAllRuns, findMatchingRuns, type MatchingRuns } from './matching-runs.js';
+import { actOnAllRuns, cancellationOf, findMatchingRuns, limitRuns, type MatchingRuns } from './matching-runs.js';
 
 /** Maximum number of runs that are counted before a cancellation. The cancellation itself continues with the others. */
 const MAX_COUNTED = 1_000;
@@ -66,7 +67,9 @@ export function BulkActions({ query, isFiltered, disabledReason: filterReason }:
     // The filter of the list can exclude the runs that the action is for.
     if (query.state !== undefined && query.state !== state)
       return setPlan({ ok: true, value: { runs: [], hasMore: false, cursor: undefined } });
-    setPlan(await findRuns(next));
+    const found = await findRuns(next);
+    // A repair is planned for a limited number of ids. A cancellation continues after all runs that were found.
+    setPlan(found.ok && next === 'repair' ? { ok: true, value: limitRuns(found.value, MAX_SELECTED) } : found);
   };
   const matches = plan?.ok ? plan.value : null;
   const runs = matches?.runs ?? [];
@@ -74,11 +77,11 @@ export function BulkActions({ query, isFiltered, disabledReason: filterReason }:
     if (matches === null) return { ok: true, value: 0 };
     const outcome = await actOnAllRuns(
       matches,
-      async (workflowRunIds) => {
-        const result = await change<{ readonly cancelled: number }>({
+      async (batch) => {
+        const result = await change<CanceledRuns>({
           url: '/v2/workflows/runs',
           method: 'DELETE',
-          body: { workflowRunIds },
+          body: cancellationOf(batch),
           topics: ['runs'],
         });
         return result.ok ? { ok: true, value: result.value.cancelled } : result;

@@ -3,7 +3,7 @@ import type { FoundRun, RunSearchPage } from '../../../../../everstep/src/contra
 import type { Outcome } from '../../../api/outcome.js';
 
 /** Maximum number of runs in one request of a bulk action. */
-const MAX_IDS = 100;
+const MAX_BATCH = 100;
 /** Maximum number of requests until a plan is shown, even if the search has not finished. */
 const MAX_REQUESTS = 20;
 
@@ -16,7 +16,8 @@ export interface MatchingRuns {
 }
 
 /**
- * Reads pages until `max` runs are collected or the search is complete.
+ * Reads pages until at least `max` runs are collected or the search is complete. The runs of the last page are all included, because
+ * the search continues after that page.
  * @param isWanted which of the found runs count
  * @param readPage requests the page of a cursor; undefined for the first page
  * @param from cursor to start from
@@ -36,8 +37,15 @@ export async function findMatchingRuns(
     cursor = outcome.value.cursor;
     if (cursor === undefined) break;
   }
-  return { ok: true, value: { runs: runs.slice(0, max), hasMore: cursor !== undefined || runs.length > max, cursor } };
+  return { ok: true, value: { runs, hasMore: cursor !== undefined, cursor } };
 }
+
+/** Returns the first `max` runs, for an action that does not continue with the others. */
+export const limitRuns = ({ runs, hasMore, cursor }: MatchingRuns, max: number): MatchingRuns => ({
+  runs: runs.slice(0, max),
+  hasMore: hasMore || runs.length > max,
+  cursor,
+});
 
 /**
  * Applies `act` to the runs in requests of a limited size, then to the runs of the following pages, until the search is complete.
@@ -48,15 +56,15 @@ export async function findMatchingRuns(
  */
 export async function actOnAllRuns(
   first: MatchingRuns,
-  act: (ids: readonly string[]) => Promise<Outcome<number>>,
+  act: (runs: readonly FoundRun[]) => Promise<Outcome<number>>,
   next: (cursor: string) => Promise<Outcome<MatchingRuns>>,
   isStopped: () => boolean,
   onSum: (sum: number) => void,
 ): Promise<Outcome<number>> {
   let sum = 0;
   for (let { runs, cursor } = first; ; ) {
-    for (let from = 0; from < runs.length && !isStopped(); from += MAX_IDS) {
-      const outcome = await act(runs.slice(from, from + MAX_IDS).map(({ workflowRunId }) => workflowRunId));
+    for (let from = 0; from < runs.length && !isStopped(); from += MAX_BATCH) {
+      const outcome = await act(runs.slice(from, from + MAX_BATCH));
       if (!outcome.ok) return outcome;
       sum += outcome.value;
       onSum(sum);
@@ -67,3 +75,12 @@ export async function actOnAllRuns(
     ({ runs, cursor } = page.value);
   }
 }
+
+/**
+ * Returns the body of the request that cancels these runs. An id can be used again after its run has ended, so the request excludes
+ * runs that were created after them.
+ */
+export const cancellationOf = (runs: readonly FoundRun[]) => ({
+  workflowRunIds: runs.map(({ workflowRunId }) => workflowRunId),
+  toDate: Math.max(...runs.map(({ workflowRunCreatedAt }) => workflowRunCreatedAt)),
+});
