@@ -84,21 +84,43 @@ function errorTextOf(text: string): string | null {
 const asSentence = (message: string): string =>
   /^[a-z][a-z]* /.test(message) ? `${message[0]?.toUpperCase()}${message.slice(1)}` : message;
 
-/** Sends one request. `Value` is the type of a successful response in the operation's contract. */
-export async function request<Value>(url: string, options: RequestOptions = {}): Promise<Outcome<Value>> {
-  const { method = 'GET', instanceId, query, body, headers = {}, signal } = options;
-  const allHeaders = new Headers(headers);
+const INVALID_HEADER: Failure = {
+  code: 'invalid-value',
+  status: 0,
+  text: 'A setting contains a line break or another control character, which requests cannot contain. Remove it and try again.',
+  retryAfterMs: null,
+};
+
+const utf8 = new TextEncoder();
+/** Encodes a header value as the server decodes it: UTF-8, one character per byte, because headers cannot have other characters. */
+const headerText = (value: string): string => String.fromCharCode(...utf8.encode(value));
+
+function requestOf({ method = 'GET', instanceId, body, headers = {}, signal }: RequestOptions): RequestInit {
+  const allHeaders = new Headers();
+  for (const [name, value] of Object.entries(headers)) allHeaders.set(name, headerText(value));
   allHeaders.set('accept', 'application/json');
-  if (instanceId !== undefined) allHeaders.set('x-everstep-queue', instanceId);
+  if (instanceId !== undefined) allHeaders.set('x-everstep-queue', headerText(instanceId));
   if (method !== 'GET' && csrfToken !== null) allHeaders.set('x-everstep-csrf', csrfToken);
   const isRawBody = typeof body === 'string' && allHeaders.has('content-type');
   if (body !== undefined && !isRawBody) allHeaders.set('content-type', 'application/json');
   const init: RequestInit = { method, headers: allHeaders, credentials: 'same-origin' };
   if (body !== undefined) init.body = isRawBody ? body : JSON.stringify(body);
   if (signal !== undefined) init.signal = signal;
+  return init;
+}
+
+/** Sends one request. `Value` is the type of a successful response in the operation's contract. */
+export async function request<Value>(url: string, options: RequestOptions = {}): Promise<Outcome<Value>> {
+  const { signal } = options;
+  let init: RequestInit;
+  try {
+    init = requestOf(options);
+  } catch {
+    return { ok: false, failure: INVALID_HEADER };
+  }
   let response: Response;
   try {
-    response = await fetch(`${url}${queryText(query)}`, init);
+    response = await fetch(`${url}${queryText(options.query)}`, init);
   } catch (error) {
     if (signal?.aborted) throw error;
     reportReachable(false);

@@ -1,6 +1,6 @@
 /** Modal dialogs. They trap the focus and return it when they close; Escape closes them. */
 import { createContext, type ReactNode, use, useState } from 'react';
-import type { Failure, Outcome } from '../api/outcome.js';
+import { type Failure, type Outcome, outcomeOf } from '../api/outcome.js';
 import type { DialogWindowProps } from './dialogs/dialog-frame.js';
 import { loadAfterPage } from './loading/load-after-page.js';
 import { FailureNotice } from './states.js';
@@ -53,7 +53,7 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
   const confirm = async () => {
     setBusy(true);
     setFailure(null);
-    const outcome = await props.onConfirm();
+    const outcome = await outcomeOf(props.onConfirm);
     setBusy(false);
     if (outcome.ok) close();
     else setFailure(outcome.failure);

@@ -59,4 +59,15 @@ describe('guards of the dashboard', { skip: opened.kind === 'missing' ? opened.m
     assert.equal(await button('Create plan').getAttribute('aria-disabled'), 'true');
     assert.deepEqual(await window.faults(), []);
   });
+
+  test('a label can have any characters', async () => {
+    await window.goTo('runs?action=trigger');
+    await dialog().getByLabel('Workflow URL').fill(harness.urls['/order']);
+    await dialog().getByLabel('Payload (optional)').fill('{"id":3}');
+    await dialog().getByText('Run settings').click();
+    await dialog().getByLabel('Labels').fill('Größe, 東京');
+    await inDialog('Trigger run').click();
+    await window.page.getByText('東京').first().waitFor();
+    await window.page.getByText('Größe').first().waitFor();
+  });
 });
