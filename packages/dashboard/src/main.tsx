@@ -12,9 +12,9 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { createRoot } from 'preact/compat/client';
 import { StrictMode } from 'react';
-import { setSessionLostListener } from './api/client.js';
+import { setSessionLostListener, setSessionRenewer } from './api/client.js';
 import { ApiFailure } from './api/outcome.js';
-import { sessionQuery } from './api/session.js';
+import { sessionQuery, sessionRenewer } from './api/session.js';
 import { Toasts } from './components/toasts.js';
 import { createDashboardRouter } from './routes.js';
 
@@ -38,9 +38,13 @@ for (const { options } of matchedRoutes) void options.component?.preload?.();
 
 setSessionLostListener(() => {
   if (client.getQueryData(sessionQuery.queryKey) === null) return;
+  // The next user must not see data of this one.
+  client.clear();
   client.setQueryData(sessionQuery.queryKey, null);
   void router.navigate({ to: '/login', search: { to: router.state.location.href } });
 });
+
+setSessionRenewer(sessionRenewer(client, () => window.location.reload()));
 
 const container = document.getElementById('root');
 if (container === null) throw new Error('the page has no #root');

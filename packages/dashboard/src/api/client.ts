@@ -21,6 +21,7 @@ export interface RequestOptions {
 
 let csrfToken: string | null = null;
 let onSessionLost: () => void = () => {};
+let renewSession: (refusedToken: string) => Promise<boolean> = async () => false;
 
 /** Sets the CSRF token of the session, which all requests except GET carry. */
 export function setCsrfToken(token: string | null): void {
@@ -30,6 +31,14 @@ export function setCsrfToken(token: string | null): void {
 /** Sets the listener that is called when a response reports that the session is missing or has ended. */
 export function setSessionLostListener(listener: () => void): void {
   onSessionLost = listener;
+}
+
+/**
+ * Sets the function that is called when the server refuses the CSRF token, because a user signed in in another tab. It sets the new
+ * token and returns true if the request may be repeated.
+ */
+export function setSessionRenewer(renewer: (refusedToken: string) => Promise<boolean>): void {
+  renewSession = renewer;
 }
 
 /** Builds a path with percent-encoded parameters: path`/v2/workflows/runs/${id}`. */
@@ -111,6 +120,14 @@ function requestOf({ method = 'GET', instanceId, body, headers = {}, signal }: R
 
 /** Sends one request. `Value` is the type of a successful response in the operation's contract. */
 export async function request<Value>(url: string, options: RequestOptions = {}): Promise<Outcome<Value>> {
+  const sentToken = csrfToken;
+  const outcome = await send<Value>(url, options);
+  if (outcome.ok || outcome.failure.code !== 'csrf-refused' || sentToken === null) return outcome;
+  // The refused request has changed nothing, so it can be repeated.
+  return (await renewSession(sentToken)) ? send(url, options) : outcome;
+}
+
+async function send<Value>(url: string, options: RequestOptions): Promise<Outcome<Value>> {
   const { signal } = options;
   let init: RequestInit;
   try {

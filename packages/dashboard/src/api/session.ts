@@ -1,5 +1,5 @@
 /** The session of the signed-in user. */
-import { queryOptions, useQuery } from '@tanstack/react-query';
+import { type QueryClient, queryOptions, useQuery } from '@tanstack/react-query';
 import type { SessionEntry } from '../../../everstep/src/contract/session.js';
 import type { SignInMethods } from '../../../everstep/src/contract/sign-in.js';
 import { request, setCsrfToken } from './client.js';
@@ -29,6 +29,26 @@ export const signInMethodsQuery = queryOptions({
 function applySession(session: Session | null): Session | null {
   setCsrfToken(session?.csrf_token ?? null);
   return session;
+}
+
+/**
+ * Returns the function that loads the session again after the server refused a CSRF token. A sign-in in another tab replaces the
+ * cookie of all tabs, and each session has its own token. The function returns whether there is a new token for the same user.
+ * After a sign-in of another user, it discards the data of this user and reloads the page.
+ */
+export function sessionRenewer(client: QueryClient, reloadPage: () => void): (refusedToken: string) => Promise<boolean> {
+  return async (refusedToken) => {
+    const outcome = await request<Session>('/v2/session');
+    const known = client.getQueryData(sessionQuery.queryKey);
+    if (!outcome.ok || !known) return false;
+    if (outcome.value.user.id !== known.user.id) {
+      client.clear();
+      reloadPage();
+      return false;
+    }
+    client.setQueryData(sessionQuery.queryKey, applySession(outcome.value));
+    return outcome.value.csrf_token !== refusedToken;
+  };
 }
 
 /** Signs in with an email and an API key. */

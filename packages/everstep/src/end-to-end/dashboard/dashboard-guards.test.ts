@@ -60,6 +60,25 @@ describe('guards of the dashboard', { skip: opened.kind === 'missing' ? opened.m
     assert.deepEqual(await window.faults(), []);
   });
 
+  test('after the same user signs in in another tab, a tab continues to work and cancels exactly its run', async () => {
+    const run = await waiting(2);
+    await window.goTo(`runs/${run.workflowRunId}`);
+    const other = await window.page.context().newPage();
+    await other.goto('/login');
+    await other.getByLabel('Email').fill(harness.variable('EVERSTEP_ADMIN_EMAIL'));
+    await other.getByLabel('API key').fill(harness.variable('EVERSTEP_ADMIN_API_KEY'));
+    await other.getByRole('button', { name: 'Sign in' }).click();
+    await other.waitForURL('**/q/**');
+    await other.close();
+    await button('Cancel').click();
+    const sent = window.page.waitForRequest((request) => request.method() === 'DELETE');
+    await inDialog('Cancel run').click();
+    const body = { workflowRunIds: [run.workflowRunId], workflowCreatedAt: run.workflowCreatedAt };
+    assert.deepEqual((await sent).postDataJSON(), body);
+    await window.page.getByText('Canceled the run').first().waitFor();
+    assert.deepEqual(window.problems, []);
+  });
+
   test('a label can have any characters', async () => {
     await window.goTo('runs?action=trigger');
     await dialog().getByLabel('Workflow URL').fill(harness.urls['/order']);
