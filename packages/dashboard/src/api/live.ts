@@ -129,6 +129,8 @@ export function useLive(instanceId: string): void {
       window.clearInterval(pollTimer);
       document.removeEventListener('visibilitychange', onVisible);
       scheduler.stop();
+      // No more hints arrive, so the results can be out of date when the user returns to the instance.
+      void client.invalidateQueries({ queryKey: [instanceId], refetchType: 'none' });
     };
   }, [client, instanceId]);
 }

@@ -139,7 +139,8 @@ export function Layout() {
         <Shortcuts />
         <TimeTooltip />
         <main id="page" className="shell-page" tabIndex={-1}>
-          {isUnknown ? <UnknownInstance /> : <Outlet />}
+          {/* The key discards the state of a page, such as removed rows, when the user switches to another instance. */}
+          {isUnknown ? <UnknownInstance /> : <Outlet key={instanceId} />}
         </main>
       </div>
     </div>

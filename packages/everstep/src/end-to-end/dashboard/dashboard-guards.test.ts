@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
 import { DashboardHarness, type Window } from './dashboard.fixture.js';
+import { adminOf } from './dashboard-account.fixture.js';
 
 const opened = await openBrowser();
 
@@ -88,5 +89,35 @@ describe('guards of the dashboard', { skip: opened.kind === 'missing' ? opened.m
     await inDialog('Trigger run').click();
     await window.page.getByText('東京').first().waitFor();
     await window.page.getByText('Größe').first().waitFor();
+  });
+
+  test('a list of another instance does not show rows of the previous one', async () => {
+    const admin = adminOf(harness);
+    const [first] = await admin.instances.list();
+    const second = await admin.instances.create({ name: 'second', region: 'eu-central-1' });
+    const kept = await waiting(4);
+    await window.goTo('runs');
+    await rowOf(kept.workflowRunId).waitFor();
+    const switchTo = async (name: string) => {
+      await button('Queue instance:').click();
+      await window.page.getByRole('menuitemradio', { name }).click();
+    };
+    await switchTo('second');
+    await window.page.waitForURL(`**/q/${second.id}/runs`);
+    await window.page.locator('.quickstart-code').first().waitFor();
+    assert.equal(await window.page.getByRole('row').count(), 0);
+    const added = await waiting(5);
+    await switchTo(first?.name ?? assert.fail());
+    await rowOf(added.workflowRunId).waitFor();
+    await rowOf(kept.workflowRunId).waitFor();
+    await window.waitUntilSettled();
+    assert.equal(
+      await window.page
+        .getByRole('row')
+        .filter({ has: window.page.locator('[data-removed]') })
+        .count(),
+      0,
+    );
+    assert.deepEqual(window.problems, []);
   });
 });
