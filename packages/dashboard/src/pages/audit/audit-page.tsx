@@ -7,7 +7,7 @@ import { type ApiFailure, valueIn } from '../../api/outcome.js';
 import { useSession } from '../../api/session.js';
 import { CopyId } from '../../components/copy-id.js';
 import { PageTitle } from '../../components/page-title.js';
-import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
+import { EmptyState, ErrorState, FailureNotice, Skeleton } from '../../components/states.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
 import { useFilters } from '../../components/tables/filters.js';
@@ -109,6 +109,7 @@ export default function AuditPage() {
   const loadMore = () => {
     if (pages.hasNextPage && !pages.isFetching) void pages.fetchNextPage();
   };
+  const retry = () => void (pages.isFetchNextPageError ? pages.fetchNextPage() : pages.refetch());
   // A search reads a limited number of entries per page, so a page can be empty before the end.
   const isSearching = entries.length === 0 && pages.hasNextPage;
   // biome-ignore lint/correctness/useExhaustiveDependencies: load the next page after each page
@@ -122,7 +123,7 @@ export default function AuditPage() {
       {pages.isPending ? (
         <Skeleton lines={8} />
       ) : pages.error && entries.length === 0 ? (
-        <ErrorState failure={pages.error} onRetry={() => void pages.refetch()} subject="the audit log" />
+        <ErrorState failure={pages.error} onRetry={retry} subject="the audit log" />
       ) : isSearching ? (
         <p role="status">Searching older entries…</p>
       ) : entries.length === 0 ? (
@@ -137,10 +138,12 @@ export default function AuditPage() {
           columns={COLUMNS}
           rows={entries}
           idOf={({ id }) => id}
-          onEnd={loadMore}
+          // A failed page is not requested again until the user retries.
+          {...(pages.error === null ? { onEnd: loadMore } : {})}
           foot={
             <>
               <span>{quantity(entries.length, 'entry', 'entries')} shown</span>
+              {pages.error === null ? null : <FailureNotice failure={pages.error} onRetry={retry} />}
               {pages.hasNextPage ? (
                 <button type="button" className="button button-small" onClick={loadMore} disabled={pages.isFetchingNextPage}>
                   {pages.isFetchingNextPage ? 'Loading…' : 'Load more'}

@@ -11,7 +11,7 @@ import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialo
 import { Icon } from '../../components/icons.js';
 import { MenuButton } from '../../components/menus/menu-button.js';
 import { PageTitle } from '../../components/page-title.js';
-import { ErrorState, Skeleton } from '../../components/states.js';
+import { ErrorState, FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { quantity } from '../../components/times/formats.js';
@@ -48,6 +48,7 @@ export default function UsersPage() {
   const loadMore = () => {
     if (pages.hasNextPage && !pages.isFetching) void pages.fetchNextPage();
   };
+  const retry = () => void (pages.isFetchNextPageError ? pages.fetchNextPage() : pages.refetch());
   const columns: readonly Column<UserEntry>[] = [
     { id: 'state', header: 'State', width: '120px', cell: stateBadge },
     {
@@ -100,8 +101,14 @@ export default function UsersPage() {
           rows={rows}
           idOf={({ id }) => id}
           isWhole={!pages.hasNextPage}
-          onEnd={loadMore}
-          foot={<span>{quantity(rows.length, 'user')} shown</span>}
+          // A failed page is not requested again until the user retries.
+          {...(pages.error === null ? { onEnd: loadMore } : {})}
+          foot={
+            <>
+              <span>{quantity(rows.length, 'user')} shown</span>
+              {pages.error === null ? null : <FailureNotice failure={pages.error} onRetry={retry} />}
+            </>
+          }
         />
       )}
       {pending === null ? null : (

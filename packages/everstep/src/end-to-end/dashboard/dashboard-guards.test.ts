@@ -120,4 +120,35 @@ describe('guards of the dashboard', { skip: opened.kind === 'missing' ? opened.m
     );
     assert.deepEqual(window.problems, []);
   });
+
+  test('a page of the audit log that cannot be loaded is requested again only on request', async () => {
+    const entry = {
+      actor: 'ann@shop.example',
+      action: 'run.cancel',
+      subject: '',
+      address: '192.0.2.1',
+      creation_time: 1,
+      details: {},
+    };
+    const auditlogs = Array.from({ length: 100 }, (_, n) => ({ ...entry, id: `aud_${n}` }));
+    let [failures, fails] = [0, true];
+    await window.page.route('**/v2/auditlogs?*', async (route) => {
+      if (!route.request().url().includes('cursor=')) return route.fulfill({ json: { auditlogs, cursor: 'next' } });
+      if (!fails)
+        return route.fulfill({ json: { auditlogs: [{ ...entry, id: 'aud_last', actor: 'last@shop.example' }], cursor: '' } });
+      failures++;
+      return route.fulfill({ status: 400, json: { error: 'the cursor is invalid' } });
+    });
+    await window.goTo('audit');
+    await window.page.getByText('100 entries shown').waitFor();
+    await window.page.keyboard.press('End');
+    await window.page.evaluate('window.scrollTo(0, document.body.scrollHeight)');
+    await window.page.getByText('The cursor is invalid').waitFor();
+    await window.waitUntilSettled();
+    assert.equal(failures, 1);
+    fails = false;
+    await button('Retry').click();
+    await window.page.getByText('101 entries shown').waitFor();
+    await window.page.unroute('**/v2/auditlogs?*');
+  });
 });
