@@ -1,10 +1,10 @@
 /** Resumes, restarts or deletes one dead letter. Before a resume, it can check whether the deployed code is compatible. */
 import { useState } from 'react';
 import type { DeadLetterEntry } from '../../../../everstep/src/contract/dead-letters.js';
-import type { RunChecks } from '../../../../everstep/src/contract/run-tools.js';
 import { path } from '../../api/client.js';
 import { usePermissions } from '../../api/instances.js';
-import { useApi, useChange } from '../../api/queries.js';
+import { useChange } from '../../api/queries.js';
+import { useReplayCheck } from '../../api/replay-checks.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Icon } from '../../components/icons.js';
@@ -114,13 +114,11 @@ export function EntryActions({ entry, onRun, onDeleted }: EntryActionsProps) {
 /** Checks at the endpoint whether its code is compatible, without running any step. */
 function CompatibilityCheck({ entry, enabled }: { readonly entry: DeadLetterEntry; readonly enabled: boolean }) {
   const [isRequested, setIsRequested] = useState(false);
-  const { data, error, isFetching, refetch } = useApi<RunChecks>({
-    topic: 'dlq',
-    name: 'check',
-    url: path`/v2/workflows/runs/${entry.workflowRunId}/check`,
-    query: { createdAt: entry.workflowCreatedAt },
-    enabled: enabled && isRequested,
-  });
+  const { data, error, isFetching, refetch } = useReplayCheck(
+    entry.workflowRunId,
+    entry.workflowCreatedAt,
+    enabled && isRequested,
+  );
   const [check] = data?.checks ?? [];
   return (
     <div className="stack">

@@ -1,7 +1,6 @@
 /** Dialog that checks whether the deployed code is compatible with the recorded steps. No step runs and nothing is recorded. */
 import type { RunChecks } from '../../../../everstep/src/contract/run-tools.js';
-import { path } from '../../api/client.js';
-import { useApi } from '../../api/queries.js';
+import { useReplayCheck } from '../../api/replay-checks.js';
 import { DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge, type Tone } from '../../components/status-badge.js';
@@ -21,12 +20,7 @@ const OUTCOMES: Readonly<Record<CheckOutcome, { readonly tone: Tone; readonly te
 };
 
 export function CheckDialog({ runId, createdAt, onClose }: CheckDialogProps) {
-  const { data, error, refetch, isFetching } = useApi<RunChecks>({
-    topic: 'runs',
-    name: 'check',
-    url: path`/v2/workflows/runs/${runId}/check`,
-    query: { createdAt },
-  });
+  const { data, error, refetch, isFetching } = useReplayCheck(runId, createdAt);
   return (
     <DialogWindow
       title="Replay compatibility"

@@ -29,6 +29,15 @@ const DIFFERENCE_NAMES: Readonly<Record<RunComparison['differences'][number]['ki
 
 const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
+const runsIn = (data: unknown) => {
+  // The cache holds only comparisons under this key.
+  const comparison = data as RunComparison | undefined;
+  return comparison === undefined ? [] : [comparison.left, comparison.right];
+};
+const relatedIn = (data: unknown): readonly string[] => runsIn(data).map(({ workflowRunId }) => workflowRunId);
+/** While both runs have ended, other runs do not change the comparison that the user reads. */
+const isFinal = (data: unknown): boolean => runsIn(data).every(({ workflowState }) => workflowState !== 'RUN_STARTED');
+
 const idOf = (step: ComparedStep): string => String(step.index);
 
 const COLUMNS: readonly Column<ComparedStep>[] = [
@@ -60,6 +69,7 @@ export default function ComparePage() {
     name: 'compare',
     url: path`/v2/workflows/runs/${runId}/compare`,
     query: { createdAt: search.createdAt, with: search.with, withCreatedAt: search.withCreatedAt },
+    live: { runIds: search.with === undefined ? [runId] : [runId, search.with], relatedIn, isFinal },
   });
   return (
     <>

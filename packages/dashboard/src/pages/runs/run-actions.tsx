@@ -119,7 +119,12 @@ export function RunActions({ journal, wasActive }: RunActionsProps) {
                 icon: 'equal',
                 href: `${path`/q/${instanceId}/runs/${runId}/compare`}${stringifySearch({ createdAt })}`,
               },
-              { text: 'Check replay compatibility', icon: 'check', onSelect: () => setOpen('check') },
+              {
+                text: 'Check replay compatibility',
+                icon: 'check',
+                disabledReason: permissions.readOnlyReason,
+                onSelect: () => setOpen('check'),
+              },
             ],
           },
         ]}

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
-import { DashboardHarness, type Window } from './dashboard.fixture.js';
+import { DashboardHarness, type Window, waitUntilEqual } from './dashboard.fixture.js';
 import { adminOf } from './dashboard-account.fixture.js';
 
 const opened = await openBrowser();
@@ -119,6 +119,22 @@ describe('guards of the dashboard', { skip: opened.kind === 'missing' ? opened.m
       0,
     );
     assert.deepEqual(window.problems, []);
+  });
+
+  test('a replay check is not repeated by changes of other runs', async () => {
+    const run = await waiting(6);
+    await window.goTo(`runs/${run.workflowRunId}`);
+    const [checks, journals] = [countRequests(/\/check\?/), countRequests(/\/explain/)];
+    await button('More actions').click();
+    await window.page.getByRole('menuitem', { name: 'Check replay compatibility' }).click();
+    await dialog().getByText('Compatible', { exact: true }).waitFor();
+    const before = journals.count;
+    await harness.waitForEnd((await harness.triggerAt('/order', { body: { id: 7 } })).workflowRunId);
+    // The status of the run is polled and follows hints, so the hint about the other run has arrived by then.
+    await waitUntilEqual(async () => journals.count >= before + 2, true);
+    assert.equal(checks.count, 1);
+    await inDialog('Check again').click();
+    await waitUntilEqual(async () => checks.count, 2);
   });
 
   test('a page of the audit log that cannot be loaded is requested again only on request', async () => {
