@@ -12,6 +12,17 @@ test('unchanged fields are sent unchanged', () => {
   assert.deepEqual(settingsOf(formOf(settings)), settings);
 });
 
+test('a retention that is not a short fraction of a day is sent unchanged', () => {
+  for (const maxAgeMs of [1, 1_000, 3_600_000, 86_400_001, 864_000_000, 100 * 365 * 86_400_000 + 1]) {
+    const odd = { ...settings, retention: { ...settings.retention, failed: { maxAgeMs, maxCount: null } } };
+    assert.deepEqual(settingsOf(formOf(odd)), odd, String(maxAgeMs));
+  }
+  assert.equal(
+    formOf({ ...settings, retention: { ...settings.retention, failed: { maxAgeMs: 0, maxCount: null } } }).days.failed,
+    '0',
+  );
+});
+
 test('days can be fractions, and an empty field means forever', () => {
   const form = formOf(settings);
   assert.equal(form.days.succeeded, '1.5');

@@ -31,13 +31,16 @@ const mapStates = <Value>(toValue: (state: RetentionState) => Value): Readonly<R
   deadLetter: toValue('deadLetter'),
 });
 
+/** Formats a number of days with as many decimals as `AMOUNT` allows, which is more precise than a millisecond. */
+const daysText = (ms: number): string => (ms / DAY_MS).toFixed(9).replace(/\.?0+$/, '');
+
 export const formOf = ({ breaker, retention }: Settings): SettingsForm => ({
   enabled: breaker.enabled,
   failures: String(breaker.failures),
   probeSeconds: String(breaker.probeEveryMs / 1000),
   days: mapStates((state) => {
     const { maxAgeMs } = retention[state];
-    return maxAgeMs === null ? '' : String(maxAgeMs / DAY_MS);
+    return maxAgeMs === null ? '' : daysText(maxAgeMs);
   }),
   counts: mapStates((state) => {
     const { maxCount } = retention[state];
