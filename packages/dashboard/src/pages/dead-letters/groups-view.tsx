@@ -179,6 +179,8 @@ export function GroupsView() {
   const selected = list.rows.filter((group) => selectedIds.has(group.fingerprint) && !list.removedIds.has(group.fingerprint));
   const coveredGroups = selected.length > 0 ? selected : list.rows.filter(({ fingerprint }) => !list.removedIds.has(fingerprint));
   const entryCount = coveredGroups.reduce((sum, { count }) => sum + count, 0);
+  // A group is listed if some of its dead letters match, but its count includes all of them.
+  const isLimited = workflowUrl !== undefined || fromDate !== undefined || toDate !== undefined;
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
   const hrefOf = ({ fingerprint }: DeadLetterGroup) =>
     path`/q/${instanceId}/dead-letters` + stringifySearch({ ...omitParameters(search, 'state'), view: 'entries', fingerprint });
@@ -245,12 +247,13 @@ export function GroupsView() {
               <span role="status">
                 {selected.length === 0 ? (
                   <>
-                    No groups selected: a repair applies to all <strong>{quantity(entryCount, 'dead letter')}</strong>
+                    No groups selected: a repair applies to {isLimited ? 'at most' : 'all'}{' '}
+                    <strong>{quantity(entryCount, 'dead letter')}</strong>
                     {list.hasMore && state === undefined ? ' and to the groups not loaded yet' : ''}
                   </>
                 ) : (
                   <>
-                    <strong>{quantity(selected.length, 'group')}</strong> selected,{' '}
+                    <strong>{quantity(selected.length, 'group')}</strong> selected, {isLimited ? 'at most ' : ''}
                     <strong>{quantity(entryCount, 'dead letter')}</strong>
                   </>
                 )}
