@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addView, removeView, type SavedView, viewsIn } from './saved-views.js';
+import { addView, changeViews, removeView, type SavedView, savedViews, viewsIn } from './saved-views.js';
 
 const view = (name: string, search = '?label=eu'): SavedView => ({ page: 'runs', name, search });
 
@@ -15,4 +15,26 @@ test('anything else in the storage of the browser is ignored', () => {
   assert.deepEqual(viewsIn('{'), []);
   assert.deepEqual(viewsIn('{"page":"runs"}'), []);
   assert.deepEqual(viewsIn(JSON.stringify([null, 1, { page: 'runs' }, view('x', '//evil.test'), view('EU')])), [view('EU')]);
+});
+
+test('a change keeps the views that another tab has saved in the meantime', (context) => {
+  const stored = new Map<string, string>();
+  const storage = {
+    getItem: (key: string) => stored.get(key) ?? null,
+    setItem: (key: string, text: string) => void stored.set(key, text),
+  };
+  const before = Object.getOwnPropertyDescriptor(globalThis, 'localStorage');
+  Object.defineProperty(globalThis, 'localStorage', { value: storage, configurable: true });
+  context.after(() => {
+    Reflect.deleteProperty(globalThis, 'localStorage');
+    if (before !== undefined) Object.defineProperty(globalThis, 'localStorage', before);
+  });
+  changeViews((views) => addView(views, view('EU')));
+  assert.deepEqual(savedViews(), [view('EU')]);
+  assert.equal(savedViews(), savedViews());
+  const [key = ''] = stored.keys();
+  stored.set(key, JSON.stringify([view('EU'), view('of another tab')]));
+  changeViews((views) => addView(views, view('US')));
+  assert.deepEqual(savedViews(), [view('EU'), view('of another tab'), view('US')]);
+  assert.deepEqual(viewsIn(stored.get(key) ?? null), savedViews());
 });

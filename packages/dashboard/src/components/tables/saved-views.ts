@@ -46,23 +46,35 @@ export const addView = (views: readonly SavedView[], view: SavedView): readonly 
 export const removeView = (views: readonly SavedView[], { page, name }: Pick<SavedView, 'page' | 'name'>): readonly SavedView[] =>
   views.filter((view) => view.page !== page || view.name !== name.trim());
 
-let views: readonly SavedView[] | null = null;
+let known: { readonly text: string; readonly views: readonly SavedView[] } = { text: '[]', views: [] };
 const listeners = new Set<() => void>();
-
-export function savedViews(): readonly SavedView[] {
-  views ??= viewsIn(storedText(KEY));
-  return views;
-}
-
-/** Stores the views. Without storage, they last until the page is closed. */
-export function saveViews(next: readonly SavedView[]): void {
-  views = next;
-  storeText(KEY, JSON.stringify(next));
+const notify = (): void => {
   for (const listener of listeners) listener();
+};
+
+/** Returns the stored views, which another tab may have changed. The result stays the same object until they change. */
+export function savedViews(): readonly SavedView[] {
+  const text = storedText(KEY) ?? known.text;
+  if (text !== known.text) known = { text, views: viewsIn(text) };
+  return known.views;
 }
 
-export const useSavedViews = (): readonly SavedView[] =>
-  useSyncExternalStore((listener) => {
-    listeners.add(listener);
-    return () => listeners.delete(listener);
-  }, savedViews);
+/** Changes the stored views. Without storage, they last until the page is closed. */
+export function changeViews(edit: (stored: readonly SavedView[]) => readonly SavedView[]): void {
+  const views = edit(savedViews());
+  known = { text: JSON.stringify(views), views };
+  storeText(KEY, known.text);
+  notify();
+}
+
+/** Browsers send this event to all tabs except the one that has stored something. */
+const subscribe = (listener: () => void) => {
+  if (listeners.size === 0) window.addEventListener('storage', notify);
+  listeners.add(listener);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size === 0) window.removeEventListener('storage', notify);
+  };
+};
+
+export const useSavedViews = (): readonly SavedView[] => useSyncExternalStore(subscribe, savedViews);

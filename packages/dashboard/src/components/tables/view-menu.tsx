@@ -6,7 +6,7 @@ import { ConfirmDialog } from '../dialogs.js';
 import { Icon } from '../icons.js';
 import { MenuButton } from '../menus/menu-button.js';
 import { toastDone } from '../toasts.js';
-import { addView, removeView, saveViews, useSavedViews } from './saved-views.js';
+import { addView, changeViews, removeView, useSavedViews } from './saved-views.js';
 
 export interface ViewMenuProps {
   /** Whether any filter is set. */
@@ -42,7 +42,12 @@ export function ViewMenu({ isFiltered }: ViewMenuProps) {
               ...(isFiltered && openView === undefined ? [{ text: 'Save this view', onSelect: () => setIsNaming(true) }] : []),
               ...(openView === undefined
                 ? []
-                : [{ text: `Delete view ${openView.name}`, onSelect: () => saveViews(removeView(allViews, openView)) }]),
+                : [
+                    {
+                      text: `Delete view ${openView.name}`,
+                      onSelect: () => changeViews((stored) => removeView(stored, openView)),
+                    },
+                  ]),
             ],
           },
         ]}
@@ -57,7 +62,7 @@ export function ViewMenu({ isFiltered }: ViewMenuProps) {
         confirmText="Save view"
         disabled={name.trim() === ''}
         onConfirm={async () => {
-          saveViews(addView(allViews, { page, name, search: currentSearch }));
+          changeViews((stored) => addView(stored, { page, name, search: currentSearch }));
           toastDone(`Saved view ${name.trim()}`);
           setName('');
           return { ok: true, value: null };
