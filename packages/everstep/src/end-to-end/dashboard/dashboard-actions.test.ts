@@ -127,11 +127,11 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
     await button(`Resume ${left} dead letters`).click();
     await showsText(/^In progress:/);
     await window.page.getByText(/^Change rate/).click();
-    await waitUntilEqual(() => button(/^Apply/).isDisabled(), true);
+    await waitUntilEqual(() => button(/^Set rate/).isDisabled(), true);
     await window.page.getByLabel('Max starts per second', { exact: true }).fill('400');
     await button('Set rate to 400 per second').click();
     await showsText('Changed the rate to 400 per second');
-    await showsText(`Done: ${left} succeeded of ${left}.`);
+    await showsText(`Done: ${left} of ${left} succeeded.`);
     await window.page.getByRole('button', { name: /^Succeeded/ }).click();
     await showsText(`${left} dead letters shown`);
     await waitUntilEqual(async () => (await window.parameters()).state, 'succeeded');
