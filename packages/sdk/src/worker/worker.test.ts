@@ -253,6 +253,31 @@ test('gives up a node that no longer exists', () => {
   assert.deepEqual(hosts(), ['lb', 'two']);
 });
 
+test('waits longer before each attempt at the address of a killed node where a new node answers', async () => {
+  const { worker, move } = start();
+  const [first] = FakeSocket.all;
+  const nodes = [
+    { nodeId: 'n1', url: 'https://one' },
+    { nodeId: 'n2', url: 'https://one' },
+  ];
+  first?.welcome('n2', nodes);
+  const passSeconds = (seconds: number): void => {
+    for (let elapsed = 0; elapsed < seconds; elapsed++) {
+      first?.serve({ kind: 'ping' });
+      if (latest().readyState === CONNECTING) latest().welcome('n2', nodes);
+      move(1_000);
+    }
+  };
+  passSeconds(60);
+  const dials = hosts().filter((host) => host === 'one').length;
+  assert.ok(dials >= 5 && dials <= 8, `${dials} attempts in a minute`);
+  first?.serve({ kind: 'nodes', nodes: nodes.slice(1) });
+  const count = FakeSocket.all.length;
+  passSeconds(60);
+  assert.equal(FakeSocket.all.length, count, 'no attempts when the node is no longer listed');
+  await worker.close(GRACE_MS);
+});
+
 test('does not dial twice when a node has joined again under a new id', () => {
   const { move } = start();
   const [first] = FakeSocket.all;

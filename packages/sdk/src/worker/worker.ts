@@ -191,7 +191,8 @@ export class Worker {
   private dropSurplus(link: Link): void {
     void link.connection?.drain(SURPLUS_GRACE_MS);
     link.connection = null;
-    if (link.targetNodeId !== null) this.directLinks.delete(link.targetNodeId);
+    // The address may lead to the listed node later, for example when a new node has replaced a killed one at its address.
+    if (link.targetNodeId !== null) this.retryLater(link);
     if (link !== this.searchLink) return;
     this.searchLink = null;
     this.searchCount++;
