@@ -51,6 +51,7 @@ const HELLO_TIMEOUT_MS = 10_000;
 /** Maximum length of a message that joins several frames, in characters. */
 const MAX_JOINED_LENGTH = 1024 * 1024;
 const NORMAL_CLOSURE = 1000;
+const STOPPING = 'the worker is stopping';
 /** Maximum number of bytes of a UTF-16 code unit in UTF-8. */
 const MAX_BYTES_PER_CHARACTER = 3;
 
@@ -107,16 +108,24 @@ export class WorkerConnection {
   private isFlushPlanned = false;
   private lastReceivedId = 0;
   private lastAcknowledgedId = 0;
-  private drainPromise: Promise<void> | null = null;
+  private isDraining = false;
+  /** Whether work may still arrive that the server sent before it read the `drain` frame. */
+  private isLateWorkExpected = false;
+  private cancelDrainTimers = (): void => {};
   private hasEnded = false;
+  /** Resolves when the connection has ended. */
+  private readonly ended: Promise<void>;
+  private resolveEnded = (): void => {};
   private readonly time: WorkerTime;
   private lastFrameAt: number;
   private cancelSilenceCheck: () => void;
-  private onIdle: (() => void) | null = null;
 
   constructor(Socket: SocketConstructor, url: string, hello: HelloFrame, events: ConnectionEvents, time: WorkerTime) {
     this.events = events;
     this.time = time;
+    this.ended = new Promise((resolve) => {
+      this.resolveEnded = resolve;
+    });
     this.lastFrameAt = time.now();
     this.cancelSilenceCheck = this.checkSilenceAfter(HELLO_TIMEOUT_MS);
     this.socket = openSocket(Socket, url, time);
@@ -133,24 +142,31 @@ export class WorkerConnection {
     return this.openRequestIds.size;
   }
 
-  /** Accepts no more work, and resolves when the work in progress has been answered, or after `graceMs`. */
-  drain(graceMs: number): Promise<void> {
-    if (this.hasEnded) return Promise.resolve();
-    this.drainPromise ??= this.finishWork(graceMs);
-    return this.drainPromise;
+  /**
+   * Accepts no more work, and resolves when the work in progress has been answered, or after `graceMs`. Work that the server sent
+   * before it read this is answered as well if it arrives within `lateWorkMs`. A later call replaces the times of an earlier one.
+   */
+  drain(graceMs: number, lateWorkMs = 0): Promise<void> {
+    if (this.hasEnded) return this.ended;
+    if (!this.isDraining && this.welcome) this.send({ kind: 'drain' });
+    this.isDraining = true;
+    this.isLateWorkExpected = lateWorkMs > 0;
+    this.cancelDrainTimers();
+    const cancelGrace = this.time.after(graceMs, () => this.close(STOPPING));
+    const cancelLateWork = this.time.after(lateWorkMs, () => {
+      this.isLateWorkExpected = false;
+      this.closeIfDrained();
+    });
+    this.cancelDrainTimers = () => {
+      cancelGrace();
+      cancelLateWork();
+    };
+    this.closeIfDrained();
+    return this.ended;
   }
 
-  private async finishWork(graceMs: number): Promise<void> {
-    if (this.welcome) this.send({ kind: 'drain' });
-    if (this.openRequestIds.size > 0) {
-      let cancel = (): void => {};
-      await new Promise<void>((resolve) => {
-        this.onIdle = resolve;
-        cancel = this.time.after(graceMs, resolve);
-      });
-      cancel();
-    }
-    this.close('the worker is stopping');
+  private closeIfDrained(): void {
+    if (this.isDraining && !this.isLateWorkExpected && this.openRequestIds.size === 0) this.close(STOPPING);
   }
 
   /** Sends the remaining frames and closes the connection. */
@@ -220,12 +236,7 @@ export class WorkerConnection {
 
   private finish(id: number): void {
     this.openRequestIds.delete(id);
-    if (this.openRequestIds.size === 0) this.notifyIdle();
-  }
-
-  private notifyIdle(): void {
-    this.onIdle?.();
-    this.onIdle = null;
+    this.closeIfDrained();
   }
 
   private send(frame: WorkerFrame): void {
@@ -288,9 +299,10 @@ export class WorkerConnection {
     if (this.hasEnded) return;
     this.hasEnded = true;
     this.cancelSilenceCheck();
+    this.cancelDrainTimers();
     this.openRequestIds.clear();
-    this.notifyIdle();
     this.socket.close(NORMAL_CLOSURE);
+    this.resolveEnded();
     const { rejection } = this;
     this.events.onEnd({ message, wasConnected: this.welcome !== null, ...(rejection ? { rejection } : {}) });
   }

@@ -199,14 +199,42 @@ test('reaches the nodes behind a load balancer through the URL of the server, an
   const second = latest();
   second.welcome('n1', NODES);
   await turn();
-  assert.equal(second.readyState, CLOSED);
   assert.deepEqual(second.kinds(), ['hello', 'drain']);
-  assert.equal(first?.readyState, OPEN);
   move(1_000);
+  assert.equal(second.readyState, CLOSED);
+  assert.equal(first?.readyState, OPEN);
   latest().welcome('n2', NODES);
   move(20_000);
   assert.equal(FakeSocket.all.length, 3);
   assert.equal(worker.state, 'connected');
+});
+
+test('answers the work that the server sends over a second connection together with its welcome, or shortly after', async () => {
+  const { worker, move } = start();
+  const [first] = FakeSocket.all;
+  first?.welcome('n1', NODES);
+  move(1_000);
+  const second = latest();
+  second.welcome('n1', NODES, stepFrame(1));
+  await turn();
+  move(500);
+  second.serve(stepFrame(2));
+  await turn();
+  assert.deepEqual(second.kinds(), ['hello', 'drain', 'answer', 'answer']);
+  assert.equal(second.readyState, OPEN);
+  move(500);
+  assert.equal(second.readyState, CLOSED);
+  assert.equal(worker.state, 'connected');
+});
+
+test('does not wait for late work on a second connection when the worker is closed', async () => {
+  const { worker, move } = start();
+  const [first] = FakeSocket.all;
+  first?.welcome('n1', NODES);
+  move(1_000);
+  latest().welcome('n1', NODES);
+  await worker.close(GRACE_MS);
+  assert.equal(opened().length, 0);
 });
 
 test('stops looking for a node that the load balancer never chooses, until the nodes change', () => {

@@ -13,6 +13,8 @@ export type WorkerState = 'connecting' | 'connected' | 'draining' | 'closed';
 const STABLE_MS = 5_000;
 /** Time in which a surplus connection can finish its work. */
 const SURPLUS_GRACE_MS = 30_000;
+/** Time in which work can arrive that the server sent over a surplus connection before it read that the worker drains it. */
+const SURPLUS_LATE_WORK_MS = 1_000;
 
 export interface WorkerOptions {
   /** URL of the server. */
@@ -189,7 +191,7 @@ export class Worker {
    * may have sent work together with its welcome.
    */
   private dropSurplus(link: Link): void {
-    void link.connection?.drain(SURPLUS_GRACE_MS);
+    void link.connection?.drain(SURPLUS_GRACE_MS, SURPLUS_LATE_WORK_MS);
     link.connection = null;
     // The address may lead to the listed node later, for example when a new node has replaced a killed one at its address.
     if (link.targetNodeId !== null) this.retryLater(link);
