@@ -40,8 +40,8 @@ export const WORKER_LIMITS = Object.freeze({
   maxWorkerTextLength: 256,
   /** Maximum number of unsent bytes at which a connection still gets another request. */
   maxUnsentWorkerBytes: MiB,
-  /** Minimum rate at which a worker must read while bytes are unsent. */
-  minWorkerReadBytesPerS: 64 * KiB,
+  /** Minimum rate at which a worker must read while bytes are unsent, and at which a long message must arrive. */
+  minWorkerBytesPerS: 64 * KiB,
   /** Time for a worker to read the unsent bytes after the server abandons a request; then the connection is closed. */
   unreadRequestTimeoutMs: 5 * SECOND_MS,
   /** Interval of heartbeats. A connection without a frame for three intervals is closed. */

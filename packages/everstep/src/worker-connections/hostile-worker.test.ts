@@ -184,7 +184,7 @@ test('closes a connection that reads nothing for too long, but not one that read
   }
   assert.equal(reasonOf(worker), undefined);
   const blocked = harness.connect();
-  blocked.unsentBytes = LIMITS.minWorkerReadBytesPerS * 60;
+  blocked.unsentBytes = LIMITS.minWorkerBytesPerS * 60;
   const until = 3 * HEARTBEAT_MS + 60_000;
   for (let ms = 0; ms < until; ms += HEARTBEAT_MS) {
     await harness.pass(HEARTBEAT_MS);

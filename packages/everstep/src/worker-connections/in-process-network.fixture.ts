@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import type { SocketConstructor, SocketLike } from '@everstep/sdk';
 import type { ConnectionNode, HelloFrame, ServiceFrame } from '@everstep/sdk/protocol';
 import type { Clock } from '../ports/clock.js';
+import type { FrameSocket } from './frame-writer.js';
 import { readHello } from './read-frames.js';
-import { type FrameSocket, WorkerLink } from './worker-link.js';
+import { WorkerLink } from './worker-link.js';
 import type { WorkerPools } from './worker-pools.js';
 
 const OPEN = 1;

@@ -31,7 +31,7 @@ export class ReadingRate {
       this.lastReadAt = now;
       return true;
     }
-    const allowedMs = this.graceMs + (unsentBytes / LIMITS.minWorkerReadBytesPerS) * SECOND_MS;
+    const allowedMs = this.graceMs + (unsentBytes / LIMITS.minWorkerBytesPerS) * SECOND_MS;
     return now - this.lastReadAt <= allowedMs;
   }
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { StepRequest } from '@everstep/sdk/protocol';
+import { LIMITS } from '../config/limits.js';
 import { ConnectedWorkers, HEARTBEAT_MS, type SimulatedWorker, settle } from './connected-workers.fixture.js';
 import type { ExchangeOutcome } from './worker-link.js';
 
@@ -40,11 +41,34 @@ it('splits frames over several messages when they are long', async () => {
   const worker = new ConnectedWorkers().connect({ maxConcurrency: 10 });
   for (let i = 0; i < 5; i++) ask(worker, { data: 'x'.repeat(600_000) });
   await worker.turn();
+  const steps = worker.messages.filter((message) => message.some(({ kind }) => kind === 'step'));
   assert.deepEqual(
-    worker.messages.map(({ length }) => length),
+    steps.map(({ length }) => length),
     [1, 1, 1, 1, 1],
   );
   assert.deepEqual(worker.receivedIds, [1, 2, 3, 4, 5]);
+});
+
+it('announces a long message with the time that it may take', async () => {
+  const worker = new ConnectedWorkers().connect({ maxConcurrency: 10 });
+  const mebibyte = 1024 * 1024;
+  ask(worker, { data: 'x'.repeat(400_000) });
+  ask(worker, { data: 'ü'.repeat(mebibyte) });
+  await worker.turn();
+  const parts = ['"', 'x'.repeat(mebibyte), '"'];
+  const options = { timeoutMs: 1_000_000, signal: new AbortController().signal };
+  void worker.link.exchange({ kind: 'long-step', workflow: 'order', requestParts: parts }, options);
+  await worker.turn();
+  assert.deepEqual(
+    worker.frames.map((frame) => [frame.kind, frame.kind === 'incoming' && Math.floor(frame.transferMs / 1_000)]),
+    [
+      ['step', false],
+      ['incoming', 32],
+      ['step', false],
+      ['incoming', 16],
+      ['step', false],
+    ],
+  );
 });
 
 it('cancels a request that times out, and ignores its late reply', async () => {
@@ -158,6 +182,29 @@ it('closes the connection of a worker that is silent for too long, and its reque
   assert.deepEqual([worker.closeCalls.length, asked.outcome], [1, { kind: 'lost', started: false }]);
   // No timer is left.
   assert.equal(harness.clock.advance(), false);
+});
+
+it('waits for a long message while it arrives at the minimum rate, but not for one that arrives more slowly', async () => {
+  for (const [bytesPerS, isInTime] of [
+    [LIMITS.minWorkerBytesPerS, true],
+    [LIMITS.minWorkerBytesPerS / 100, false],
+  ] as const) {
+    const harness = new ConnectedWorkers();
+    const worker = harness.connect();
+    const asked = ask(worker, { timeoutMs: 1_000_000 });
+    await worker.turn();
+    for (let second = 0; second < 200; second++) {
+      worker.link.onBytes(bytesPerS);
+      await harness.pass(1_000);
+    }
+    assert.equal(worker.closeCalls.length, isInTime ? 0 : 1);
+    if (isInTime) worker.respond();
+    await settle();
+    assert.equal(asked.outcome?.kind, isInTime ? 'replied' : 'lost');
+    // The bytes of earlier messages do not count.
+    await harness.pass(5 * HEARTBEAT_MS);
+    assert.equal(worker.closeCalls.length, 1);
+  }
 });
 
 it('closes a drained connection when the last request has ended, however it ended', async () => {

@@ -5,23 +5,11 @@
 import { type HelloFrame, MISSED_HEARTBEATS, type ServiceFrame } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 import type { Clock } from '../ports/clock.js';
+import { type FrameSocket, type FrameText, writeFrames } from './frame-writer.js';
 import { type ReceivedFrame, readFrames } from './read-frames.js';
 import { ReadingRate } from './reading-rate.js';
+import { Silence } from './silence.js';
 import { UnexpectedFrames } from './unexpected-frames.js';
-
-/** The transport of a connection. */
-export interface FrameSocket {
-  /** Sends a message. Never throws; a message on a closed socket is dropped. */
-  send(message: string): void;
-  /** Sends a long message part by part. Messages that are sent later follow it. If absent, the parts are joined. */
-  sendParts?(parts: readonly string[]): void;
-  /** Ends the connection after the messages that were sent. `code` is a WebSocket close code. */
-  close(code: number, reason: string): void;
-  /** Returns the number of bytes that are not sent yet. If absent, there are none. */
-  unsentBytes?(): number;
-  /** Returns whether the server has paused reading from the worker. If absent, reading is never paused. */
-  isPaused?(): boolean;
-}
 
 /** Details that a worker reported about itself, without its token. */
 export type WorkerProfile = Omit<HelloFrame, 'kind' | 'token' | 'connection' | 'protocol'>;
@@ -72,8 +60,7 @@ interface Exchange {
 
 /** A frame that is sent at the end of the turn. `exchange` is set if the frame is its request. */
 interface OutgoingFrame {
-  /** Text of the frame. A long frame is in parts, and is sent as a separate message. */
-  readonly text: string | readonly string[];
+  readonly text: FrameText;
   readonly exchange: Exchange | null;
 }
 
@@ -94,12 +81,10 @@ export interface WorkerLinkOptions {
 export const CLOSE_CODES = { normal: 1000, goingAway: 1001, policy: 1008 } as const;
 
 const MAX_REASON_LENGTH = 120;
-/** Frames are joined until a message has this length. */
-const MAX_MESSAGE_LENGTH = 1024 * 1024;
 const noop = (): void => {};
 const READS_TOO_SLOWLY = 'the worker reads too slowly';
 
-function textOf(request: WorkerRequest, id: number): string | readonly string[] {
+function textOf(request: WorkerRequest, id: number): FrameText {
   if (request.kind !== 'long-step') return JSON.stringify({ ...request, id });
   const { workflow, requestParts } = request;
   return [`${JSON.stringify({ kind: 'step', workflow, id }).slice(0, -1)},"request":`, ...requestParts, '}'];
@@ -124,7 +109,7 @@ export class WorkerLink {
   private startedThrough = 0;
   private outgoingFrames: OutgoingFrame[] = [];
   private isFlushScheduled = false;
-  private lastReceivedAt: number;
+  private readonly silence: Silence;
   private lastSentAt: number;
   private cancelHeartbeat: () => void;
   /** Time when the deadlines are checked next. One timer is enough for all requests, because most of them end long before. */
@@ -142,8 +127,8 @@ export class WorkerLink {
     this.profile = profile;
     this.workflows = new Set(profile.workflows);
     this.connectedAt = clock.now();
-    this.lastReceivedAt = this.connectedAt;
     this.lastSentAt = this.connectedAt;
+    this.silence = new Silence(this.connectedAt, MISSED_HEARTBEATS * options.heartbeatMs);
     this.readingRate = new ReadingRate(this.connectedAt, MISSED_HEARTBEATS * options.heartbeatMs);
     this.cancelHeartbeat = this.scheduleHeartbeat();
   }
@@ -215,6 +200,11 @@ export class WorkerLink {
     if (onRecorded) void Promise.all(recordedPromises ?? []).then(onRecorded);
   }
 
+  /** Called when bytes have arrived, before the message that they belong to. */
+  onBytes(bytes: number): void {
+    this.silence.addBytes(bytes);
+  }
+
   /** Counts a message that the server did not request, and closes the connection if there are too many. */
   countUnexpected(bytes: number): void {
     if (!this.isClosed && !this.unexpectedFrames.allow(bytes))
@@ -258,7 +248,7 @@ export class WorkerLink {
 
   private receiveAll(text: string, recordedPromises: Set<Promise<void>> | null): void {
     if (this.isClosed) return;
-    this.lastReceivedAt = this.options.clock.now();
+    this.silence.end(this.options.clock.now());
     const frames = readFrames(text);
     if (typeof frames === 'string') {
       this.close(CLOSE_CODES.policy, frames);
@@ -348,17 +338,7 @@ export class WorkerLink {
     const { outgoingFrames } = this;
     if (outgoingFrames.length === 0 || this.isClosed) return;
     this.outgoingFrames = [];
-    let message = '';
-    const writeMessage = (): void => {
-      if (message !== '') this.write(message);
-      message = '';
-    };
-    for (const { text } of outgoingFrames) {
-      if (typeof text !== 'string' || message.length + text.length > MAX_MESSAGE_LENGTH) writeMessage();
-      if (typeof text === 'string') message += message === '' ? text : `,${text}`;
-      else this.writeParts(['[', ...text, ']']);
-    }
-    writeMessage();
+    this.readingRate.addSent(writeFrames(this.options.socket, outgoingFrames));
     this.lastSentAt = this.options.clock.now();
     for (const { exchange } of outgoingFrames) {
       const onSent = exchange?.onSent;
@@ -366,18 +346,6 @@ export class WorkerLink {
       exchange.onSent = null;
       onSent();
     }
-  }
-
-  private write(frames: string): void {
-    this.options.socket.send(`[${frames}]`);
-    this.readingRate.addSent(frames.length);
-  }
-
-  private writeParts(parts: readonly string[]): void {
-    const { socket } = this.options;
-    if (socket.sendParts) socket.sendParts(parts);
-    else socket.send(parts.join(''));
-    this.readingRate.addSent(parts.reduce((sum, { length }) => sum + length, 0));
   }
 
   private checkDeadlinesAt(time: number): void {
@@ -404,12 +372,12 @@ export class WorkerLink {
         return;
       }
       // The frames of the worker may be waiting to be read.
-      if (this.options.socket.isPaused?.()) this.lastReceivedAt = now;
-      if (now - this.lastReceivedAt > MISSED_HEARTBEATS * heartbeatMs) {
+      if (this.options.socket.isPaused?.()) this.silence.end(now);
+      if (this.silence.isTooLong(now)) {
         this.close(CLOSE_CODES.policy, 'the worker did not send anything for too long');
         return;
       }
-      if (now - this.lastSentAt >= heartbeatMs || now - this.lastReceivedAt >= heartbeatMs) {
+      if (now - this.lastSentAt >= heartbeatMs || this.silence.durationMs(now) >= heartbeatMs) {
         this.pendingPings++;
         this.sendFrame({ kind: 'ping' });
       }

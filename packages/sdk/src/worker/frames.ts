@@ -70,6 +70,8 @@ export type ServiceFrame =
   /** The server no longer waits for the answer. */
   | { readonly kind: 'cancel'; readonly id: number }
   | { readonly kind: 'ping' }
+  /** The next message is long. `transferMs` is the time in which it arrives at the minimum rate. */
+  | { readonly kind: 'incoming'; readonly transferMs: number }
   /** The nodes have changed. `nodeId` is the id of the node of this connection, which may be new. */
   | { readonly kind: 'nodes'; readonly nodes: readonly ConnectionNode[]; readonly nodeId?: string }
   /** The server is stopping: it sends no more work, and waits for the answers to the work in progress. */
@@ -95,5 +97,8 @@ export type WorkerFrame =
   /** The worker is stopping: it accepts no more work, and answers the work in progress. */
   | { readonly kind: 'drain' };
 
-/** The server closes a connection after this many heartbeats without a frame, and a worker reconnects. */
+/**
+ * The server closes a connection after this many heartbeats without a frame, and a worker reconnects. Long messages may take
+ * longer: the worker learns from an `incoming` frame how much longer, and sends a pong in each heartbeat interval until then.
+ */
 export const MISSED_HEARTBEATS = 3;

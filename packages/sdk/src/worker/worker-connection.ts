@@ -118,6 +118,8 @@ export class WorkerConnection {
   private resolveEnded = (): void => {};
   private readonly time: WorkerTime;
   private lastFrameAt: number;
+  /** Additional time for the announced message, ms; 0 if none is announced. */
+  private transferMs = 0;
   private cancelSilenceCheck: () => void;
 
   constructor(Socket: SocketConstructor, url: string, hello: HelloFrame, events: ConnectionEvents, time: WorkerTime) {
@@ -127,7 +129,7 @@ export class WorkerConnection {
       this.resolveEnded = resolve;
     });
     this.lastFrameAt = time.now();
-    this.cancelSilenceCheck = this.checkSilenceAfter(HELLO_TIMEOUT_MS);
+    this.cancelSilenceCheck = this.watchSilence(HELLO_TIMEOUT_MS, HELLO_TIMEOUT_MS);
     this.socket = openSocket(Socket, url, time);
     this.socket.addEventListener('open', () => {
       if (!this.hasEnded) this.socket.send(JSON.stringify([hello]));
@@ -183,6 +185,7 @@ export class WorkerConnection {
       return;
     }
     this.lastFrameAt = this.time.now();
+    this.transferMs = 0;
     for (const frame of frames) if (!this.hasEnded) this.handleFrame(frame);
   }
 
@@ -192,7 +195,7 @@ export class WorkerConnection {
         if (this.welcome) return;
         this.welcome = frame;
         this.cancelSilenceCheck();
-        this.cancelSilenceCheck = this.checkSilenceAfter(MISSED_HEARTBEATS * frame.heartbeatMs);
+        this.cancelSilenceCheck = this.watchSilence(MISSED_HEARTBEATS * frame.heartbeatMs, frame.heartbeatMs);
         this.events.onConnected(frame);
         return;
       case 'rejected':
@@ -209,6 +212,9 @@ export class WorkerConnection {
         return;
       case 'ping':
         this.send({ kind: 'pong' });
+        return;
+      case 'incoming':
+        this.transferMs = frame.transferMs;
         return;
       case 'nodes':
         this.events.onNodes(frame);
@@ -286,13 +292,25 @@ export class WorkerConnection {
     return bytes <= maxBytes ? text : JSON.stringify({ kind: 'too-long', id: frame.id, bytes } satisfies WorkerFrame);
   }
 
-  /** Ends the connection if no frame arrives within `limitMs`. One timer is enough, however many frames arrive. */
-  private checkSilenceAfter(limitMs: number, delayMs = limitMs): () => void {
+  /**
+   * Ends the connection if no frame arrives within `limitMs`, plus the time for an announced message. One timer is enough, however
+   * many frames arrive.
+   */
+  private watchSilence(limitMs: number, intervalMs: number): () => void {
+    const delayMs = Math.min(intervalMs, this.remainingSilenceMs(limitMs));
     return this.time.after(delayMs, () => {
-      const silentMs = this.time.now() - this.lastFrameAt;
-      if (silentMs >= limitMs) this.end('the server sent nothing for too long');
-      else this.cancelSilenceCheck = this.checkSilenceAfter(limitMs, limitMs - silentMs);
+      if (this.remainingSilenceMs(limitMs) <= 0) {
+        this.end('the server sent nothing for too long');
+        return;
+      }
+      // The pings of the server wait behind the announced message.
+      if (this.transferMs > 0) this.send({ kind: 'pong' });
+      this.cancelSilenceCheck = this.watchSilence(limitMs, intervalMs);
     });
+  }
+
+  private remainingSilenceMs(limitMs: number): number {
+    return this.lastFrameAt + limitMs + this.transferMs - this.time.now();
   }
 
   private end(message: string): void {

@@ -160,6 +160,24 @@ it('replaces an answer that is too long for the server', async () => {
   await worker.close(0);
 });
 
+it('waits longer for a message that the server has announced, and shows meanwhile that it is alive', async () => {
+  const { worker, sockets, socket, time, problems } = start();
+  socket().welcome();
+  socket().sendFrame({ kind: 'incoming', transferMs: 10 * HEARTBEAT_MS });
+  await time.pass(12.5 * HEARTBEAT_MS);
+  assert.deepEqual([problems, kinds(socket().frames)], [[], Array.from({ length: 12 }, () => 'pong')]);
+  socket().sendFrame(stepFrame(1));
+  await time.pass(2.5 * HEARTBEAT_MS);
+  assert.deepEqual([problems, kinds(socket().frames).slice(12)], [[], ['answer 1']]);
+  await time.pass(HEARTBEAT_MS);
+  assert.deepEqual([problems.length, sockets.length], [1, 2]);
+  socket().welcome();
+  socket().sendFrame({ kind: 'incoming', transferMs: 10 * HEARTBEAT_MS });
+  await time.pass(13 * HEARTBEAT_MS + 200);
+  assert.equal(problems.length, 2);
+  await worker.close(0);
+});
+
 it('gives up a connection on which nothing arrives for three heartbeats', async () => {
   const { worker, sockets, socket, time, problems } = start();
   socket().welcome();

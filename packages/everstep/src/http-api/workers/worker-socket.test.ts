@@ -62,6 +62,25 @@ test('frees the memory of a message whose worker disconnects or whose frames are
   await harness.close();
 });
 
+test('a worker is not silent while a long message arrives', async () => {
+  const harness = await WorkerHarness.open();
+  const { worker, link } = await harness.connect();
+  const { maxBytes } = harness.replies.limits;
+  worker.socket.send('x'.repeat(2 * MiB), { fin: false });
+  while (maxBytes - harness.replies.free < 2 * MiB) await turn();
+  const start = harness.clock.now();
+  const passUntil = (seconds: number): void => {
+    while (harness.clock.now() < start + seconds * 1_000 && harness.clock.advance());
+  };
+  // Two MiB may take 32 seconds, in addition to three heartbeats.
+  passUntil(60);
+  assert.equal(link.isOpen, true);
+  passUntil(80);
+  assert.equal(link.isOpen, false);
+  await worker.closed;
+  await harness.close();
+});
+
 const LONG: WorkerRequest = {
   kind: 'long-step',
   workflow: 'order',
@@ -77,8 +96,10 @@ test('a long request arrives as one message, and later messages follow it', asyn
     await turn();
   }
   const { id: laterId } = await worker.frame('notice');
-  const [welcome, step, notice] = worker.frames;
-  assert.deepEqual([welcome?.kind, step?.kind, notice?.kind], ['welcome', 'step', 'notice']);
+  assert.deepEqual(
+    worker.frames.slice(0, 4).map(({ kind }) => kind),
+    ['welcome', 'incoming', 'step', 'notice'],
+  );
   const sent = await worker.frame('step');
   assert.equal(sent.workflow, 'order');
   assert.deepEqual(sent.request, { journal: { entries: ['ü'.repeat(MiB), 'x'.repeat(MiB)] } });

@@ -7,7 +7,8 @@ import type { RawData, WebSocket } from 'ws';
 import { LIMITS } from '../../config/limits.js';
 import { FREE_REPLY_BYTES, type ReplyBudget, type ReplyBytes } from '../../fairness/reply-budget.js';
 import { LONG_BYTES, type WorkSlices } from '../../fairness/work-slices.js';
-import { CLOSE_CODES, type FrameSocket, type WorkerLink } from '../../worker-connections/worker-link.js';
+import type { FrameSocket } from '../../worker-connections/frame-writer.js';
+import { CLOSE_CODES, type WorkerLink } from '../../worker-connections/worker-link.js';
 
 /** Approximate memory for a chunk, in addition to its bytes. */
 const CHUNK_BYTES = 256;
@@ -120,6 +121,7 @@ export class WorkerSocket implements FrameSocket {
   private readonly onDrain = (): void => this.link?.onTransportDrained();
 
   private countBytes(chunk: Buffer): void {
+    this.link?.onBytes(chunk.length);
     this.receivedBytes += chunk.length + CHUNK_BYTES;
     if (this.receivedBytes <= FREE_REPLY_BYTES) return;
     if (this.isClosing) {
