@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createSystemClock } from './system-clock.js';
+import { createElapsedClock, createSystemClock } from './system-clock.js';
 import { createSystemRandom } from './system-random.js';
 
 test("the clock continues from its last value when the machine's time is set back", () => {
@@ -47,6 +47,14 @@ test('a canceled timer does not fire, even after it was rearmed', (t) => {
   cancel();
   t.mock.timers.tick(100_000);
   assert.equal(fired, false);
+});
+
+test('a clock of elapsed time does not change when the time of the machine is set', (t) => {
+  const clock = createElapsedClock();
+  const before = clock.now();
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 86_400_000 });
+  const elapsed = clock.now() - before;
+  assert.ok(elapsed >= 0 && elapsed < 3_600_000, String(elapsed));
 });
 
 test('an end-of-turn callback runs after the current turn', async () => {

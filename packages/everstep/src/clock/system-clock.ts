@@ -3,6 +3,7 @@
  * Keeps invariant 31.
  */
 import type { Clock } from '../ports/clock.js';
+import { elapsedMs } from './machine-time.js';
 
 /** Longest time between two checks of a timer, so that it still fires in time if the machine slept or its time was set forward. */
 const MAX_TIMER_MS = 60_000;
@@ -41,3 +42,9 @@ export function createSystemClock({ notBefore = 0, wall = Date.now }: SystemCloc
     endOfTurn: (fire) => void setImmediate(fire),
   };
 }
+
+/**
+ * Creates a clock that returns milliseconds since an arbitrary time, for timeouts within this process. It does not change when the
+ * time of the machine or of the database is set.
+ */
+export const createElapsedClock = (): Clock => createSystemClock({ wall: elapsedMs });

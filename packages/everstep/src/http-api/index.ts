@@ -141,6 +141,8 @@ export interface HttpApiDependencies {
   readonly workers?: {
     readonly pools: WorkerPools;
     readonly clock: Clock;
+    /** Clock of elapsed time, for timeouts. */
+    readonly elapsedClock: Clock;
     /** Memory for replies, shared with replies over HTTP. If absent, workers have a separate budget. */
     readonly replies?: ReplyBudget;
     /** Workers of all nodes. If absent, no other process uses the store. */

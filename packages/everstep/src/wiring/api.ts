@@ -4,6 +4,7 @@ import { addressesOf, type Listener, localUrl, managementListener } from '../boo
 import { listenError } from '../bootstrap/start-error.js';
 import { LOOP_TIME } from '../clock/loop-time.js';
 import { elapsedMs } from '../clock/machine-time.js';
+import { createElapsedClock } from '../clock/system-clock.js';
 import type { Config } from '../config/config.js';
 import { connectionLimits } from '../config/connection-limits.js';
 import {
@@ -54,7 +55,13 @@ export async function createApiDependencies(
     refusalDelays: new RefusalDelays(LOOP_TIME, elapsedMs),
     publicUrl: () => addresses.publicUrl,
     ...(processLimits ? { connectionLimits: processLimits } : {}),
-    workers: { pools, clock: steadyClock, replies, ...(clusterWorkers ? { cluster: clusterWorkers } : {}) },
+    workers: {
+      pools,
+      clock: steadyClock,
+      elapsedClock: createElapsedClock(),
+      replies,
+      ...(clusterWorkers ? { cluster: clusterWorkers } : {}),
+    },
     ...(metrics && config.metricsToken !== null ? { metrics: { token: config.metricsToken, page: metrics.page } } : {}),
     hasLease: () => cluster?.canStartWork ?? true,
     ...(cluster ? { nodeId: () => cluster.nodeId, nodes: () => cluster.nodes() } : {}),

@@ -1,6 +1,7 @@
 /** Connections of workers in simulated time. A test controls the worker side. */
 import type { ServiceFrame, StepReply, WorkerFrame } from '@everstep/sdk/protocol';
 import { SimulatedClock } from '../clock/testing/simulated-clock.js';
+import type { Clock } from '../ports/clock.js';
 import { WorkerLink, type WorkerProfile } from './worker-link.js';
 import { WorkerPools } from './worker-pools.js';
 
@@ -26,13 +27,14 @@ export class SimulatedWorker {
 
   constructor(harness: ConnectedWorkers, profile: Partial<WorkerProfile>) {
     this.harness = harness;
-    const { clock, pools } = harness;
+    const { clock, elapsedClock, pools } = harness;
     this.link = new WorkerLink({
       ...{
         connectionId: `con_${++harness.connections}`,
         instanceId: 'qi_1',
         profile: { ...PROFILE, ...profile },
-        clock,
+        connectedAt: clock.now(),
+        elapsedClock,
         heartbeatMs: HEARTBEAT_MS,
       },
       socket: {
@@ -84,11 +86,26 @@ export class SimulatedWorker {
 export class ConnectedWorkers {
   readonly clock = new SimulatedClock(1_800_000_000_000);
   readonly pools = new WorkerPools(this.clock);
+  /** Time for which the event loop was blocked, ms. Timers that were set before fire late. */
+  private blockedMs = 0;
+  readonly elapsedClock: Clock = {
+    now: () => this.clock.now() + this.blockedMs,
+    setTimer: (atMs, fire) => this.clock.setTimer(atMs - this.blockedMs, fire),
+    endOfTurn: (fire) => this.clock.endOfTurn(fire),
+  };
   /** Number of connections so far, which is part of their ids. */
   connections = 0;
 
   connect(profile: Partial<WorkerProfile> = {}): SimulatedWorker {
     return new SimulatedWorker(this, profile);
+  }
+
+  /** Blocks the event loop, and then fires the next timer, late. */
+  async block(ms: number): Promise<void> {
+    this.blockedMs += ms;
+    this.clock.advance();
+    await settle();
+    while (this.clock.runTurn()) await settle();
   }
 
   /** Advances the clock and fires the timers that become due. */

@@ -26,8 +26,9 @@ export interface NodeOfNetwork {
 
 function accept(node: NodeOfNetwork, hello: HelloFrame, socket: FrameSocket, connectionId: string): WorkerLink {
   const { kind: _kind, token: _token, connection: _connection, protocol: _protocol, ...profile } = hello;
+  const { instanceId, clock } = node;
   return new WorkerLink({
-    ...{ connectionId, instanceId: node.instanceId, profile, clock: node.clock, heartbeatMs: HEARTBEAT_MS, socket },
+    ...{ connectionId, instanceId, profile, connectedAt: clock.now(), elapsedClock: clock, heartbeatMs: HEARTBEAT_MS, socket },
     onSlotsChanged: (changed) => node.pools.slotsChanged(changed),
     onEnded: (ended) => node.pools.remove(ended),
   });

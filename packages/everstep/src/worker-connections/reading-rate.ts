@@ -7,7 +7,7 @@ export class ReadingRate {
   private readonly graceMs: number;
   private sentLength = 0;
   private readLength = 0;
-  /** Time when the worker last read something, or had read everything, Unix ms. */
+  /** Time when the worker last read something, or had read everything, on the clock of elapsed time. */
   private lastReadAt: number;
 
   /** The worker may read nothing for `graceMs`, in addition to the time that the unsent bytes allow. */

@@ -9,7 +9,7 @@ export class Silence {
   /** Number of bytes that have arrived since the last message: parts of the next one. */
   private receivedBytes = 0;
 
-  /** Nothing may arrive for `limitMs`. `now` is in milliseconds since an arbitrary time. */
+  /** Nothing may arrive for `limitMs`. `now` is the time of a clock of elapsed time. */
   constructor(now: number, limitMs: number) {
     this.lastMessageAt = now;
     this.limitMs = limitMs;

@@ -184,6 +184,22 @@ it('closes the connection of a worker that is silent for too long, and its reque
   assert.equal(harness.clock.advance(), false);
 });
 
+it('reads what a worker has sent before it treats it as silent after a blocked event loop', async () => {
+  const harness = new ConnectedWorkers();
+  const worker = harness.connect();
+  worker.unsentBytes = 10;
+  await harness.block(10 * HEARTBEAT_MS);
+  assert.deepEqual(worker.closeCalls, []);
+  worker.unsentBytes = 0;
+  worker.send({ kind: 'pong' });
+  await harness.pass(HEARTBEAT_MS);
+  assert.deepEqual(worker.closeCalls, []);
+  await harness.block(10 * HEARTBEAT_MS);
+  assert.deepEqual(worker.closeCalls, []);
+  await harness.pass(HEARTBEAT_MS);
+  assert.equal(worker.closeCalls.length, 1);
+});
+
 it('waits for a long message while it arrives at the minimum rate, but not for one that arrives more slowly', async () => {
   for (const [bytesPerS, isInTime] of [
     [LIMITS.minWorkerBytesPerS, true],

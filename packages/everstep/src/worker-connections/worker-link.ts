@@ -48,7 +48,7 @@ export interface ExchangeOptions {
 }
 
 interface Exchange {
-  /** Time when the request times out, Unix ms. */
+  /** Time on the clock of elapsed time when the request times out. */
   readonly deadline: number;
   readonly finish: (outcome: ExchangeOutcome) => void;
   readonly outcomeRecorded: Promise<void> | undefined;
@@ -69,7 +69,10 @@ export interface WorkerLinkOptions {
   readonly instanceId: string;
   readonly profile: WorkerProfile;
   readonly socket: FrameSocket;
-  readonly clock: Clock;
+  /** Unix ms. */
+  readonly connectedAt: number;
+  /** Clock of elapsed time: setting the time of the machine ends no connection and no request. */
+  readonly elapsedClock: Clock;
   readonly heartbeatMs: number;
   /** Called when the number of free slots, or whether the connection accepts work, has changed. */
   readonly onSlotsChanged: (link: WorkerLink) => void;
@@ -121,15 +124,16 @@ export class WorkerLink {
 
   constructor(options: WorkerLinkOptions) {
     this.options = options;
-    const { connectionId, instanceId, profile, clock } = options;
+    const { connectionId, instanceId, profile, connectedAt, elapsedClock, heartbeatMs } = options;
     this.connectionId = connectionId;
     this.instanceId = instanceId;
     this.profile = profile;
     this.workflows = new Set(profile.workflows);
-    this.connectedAt = clock.now();
-    this.lastSentAt = this.connectedAt;
-    this.silence = new Silence(this.connectedAt, MISSED_HEARTBEATS * options.heartbeatMs);
-    this.readingRate = new ReadingRate(this.connectedAt, MISSED_HEARTBEATS * options.heartbeatMs);
+    this.connectedAt = connectedAt;
+    const now = elapsedClock.now();
+    this.lastSentAt = now;
+    this.silence = new Silence(now, MISSED_HEARTBEATS * heartbeatMs);
+    this.readingRate = new ReadingRate(now, MISSED_HEARTBEATS * heartbeatMs);
     this.cancelHeartbeat = this.scheduleHeartbeat();
   }
 
@@ -159,7 +163,7 @@ export class WorkerLink {
   exchange(request: WorkerRequest, { timeoutMs, signal, onSent, outcomeRecorded }: ExchangeOptions): Promise<ExchangeOutcome> {
     if (signal.aborted) return Promise.resolve({ kind: 'aborted' });
     if (this.isClosed) return Promise.resolve({ kind: 'lost', started: false });
-    const { clock } = this.options;
+    const { elapsedClock } = this.options;
     const id = ++this.lastId;
     return new Promise((resolve) => {
       const cancel = (outcome: ExchangeOutcome) => {
@@ -174,7 +178,7 @@ export class WorkerLink {
       const onAborted = () => cancel({ kind: 'aborted' });
       const exchange: Exchange = {
         outcomeRecorded,
-        deadline: clock.now() + timeoutMs,
+        deadline: elapsedClock.now() + timeoutMs,
         onSent: onSent ?? noop,
         cancel,
         finish: (outcome) => {
@@ -248,7 +252,7 @@ export class WorkerLink {
 
   private receiveAll(text: string, recordedPromises: Set<Promise<void>> | null): void {
     if (this.isClosed) return;
-    this.silence.end(this.options.clock.now());
+    this.silence.end(this.options.elapsedClock.now());
     const frames = readFrames(text);
     if (typeof frames === 'string') {
       this.close(CLOSE_CODES.policy, frames);
@@ -311,8 +315,8 @@ export class WorkerLink {
    */
   private closeIfUnread(): void {
     if (this.isClosed || this.cancelUnreadTimer || !this.isCongested) return;
-    const { clock } = this.options;
-    this.cancelUnreadTimer = clock.setTimer(clock.now() + LIMITS.unreadRequestTimeoutMs, () => {
+    const { elapsedClock } = this.options;
+    this.cancelUnreadTimer = elapsedClock.setTimer(elapsedClock.now() + LIMITS.unreadRequestTimeoutMs, () => {
       this.cancelUnreadTimer = null;
       if (this.isCongested) this.close(CLOSE_CODES.policy, READS_TOO_SLOWLY);
     });
@@ -328,7 +332,7 @@ export class WorkerLink {
     this.outgoingFrames.push(frame);
     if (this.isFlushScheduled) return;
     this.isFlushScheduled = true;
-    this.options.clock.endOfTurn(() => {
+    this.options.elapsedClock.endOfTurn(() => {
       this.isFlushScheduled = false;
       this.flush();
     });
@@ -339,7 +343,7 @@ export class WorkerLink {
     if (outgoingFrames.length === 0 || this.isClosed) return;
     this.outgoingFrames = [];
     this.readingRate.addSent(writeFrames(this.options.socket, outgoingFrames));
-    this.lastSentAt = this.options.clock.now();
+    this.lastSentAt = this.options.elapsedClock.now();
     for (const { exchange } of outgoingFrames) {
       const onSent = exchange?.onSent;
       if (!exchange || !onSent) continue;
@@ -352,9 +356,9 @@ export class WorkerLink {
     if (time >= this.nextDeadlineCheckAt || this.isClosed) return;
     this.cancelDeadlines();
     this.nextDeadlineCheckAt = time;
-    this.cancelDeadlines = this.options.clock.setTimer(time, () => {
+    this.cancelDeadlines = this.options.elapsedClock.setTimer(time, () => {
       this.nextDeadlineCheckAt = Number.POSITIVE_INFINITY;
-      const now = this.options.clock.now();
+      const now = this.options.elapsedClock.now();
       for (const { deadline, cancel } of [...this.exchanges.values()]) {
         if (deadline <= now) cancel({ kind: 'timed-out' });
         else this.checkDeadlinesAt(deadline);
@@ -363,17 +367,20 @@ export class WorkerLink {
   }
 
   private scheduleHeartbeat(): () => void {
-    const { clock, heartbeatMs } = this.options;
-    return clock.setTimer(clock.now() + heartbeatMs, () => {
-      const now = clock.now();
+    const { elapsedClock, heartbeatMs } = this.options;
+    const dueAt = elapsedClock.now() + heartbeatMs;
+    return elapsedClock.setTimer(dueAt, () => {
+      const now = elapsedClock.now();
+      // After a blocked event loop, this timer runs before what the worker sent and read in the meantime is noticed.
+      const isLate = now - dueAt > heartbeatMs;
       this.unexpectedFrames.restore();
-      if (!this.readingRate.isFastEnough(now, this.unsentBytes)) {
+      if (!isLate && !this.readingRate.isFastEnough(now, this.unsentBytes)) {
         this.close(CLOSE_CODES.policy, READS_TOO_SLOWLY);
         return;
       }
       // The frames of the worker may be waiting to be read.
       if (this.options.socket.isPaused?.()) this.silence.end(now);
-      if (this.silence.isTooLong(now)) {
+      if (!isLate && this.silence.isTooLong(now)) {
         this.close(CLOSE_CODES.policy, 'the worker did not send anything for too long');
         return;
       }

@@ -298,7 +298,11 @@ export class WorkerConnection {
    */
   private watchSilence(limitMs: number, intervalMs: number): () => void {
     const delayMs = Math.min(intervalMs, this.remainingSilenceMs(limitMs));
+    const dueAt = this.time.now() + delayMs;
     return this.time.after(delayMs, () => {
+      const now = this.time.now();
+      // After a blocked event loop, this timer runs before the messages that have arrived in the meantime.
+      if (now - dueAt > intervalMs) this.lastFrameAt = Math.max(this.lastFrameAt, now - limitMs + intervalMs);
       if (this.remainingSilenceMs(limitMs) <= 0) {
         this.end('the server sent nothing for too long');
         return;

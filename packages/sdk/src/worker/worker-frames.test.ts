@@ -38,6 +38,11 @@ class FakeTime implements WorkerTime {
       for (const fire of this.turn.splice(0)) fire();
     } while (this.turn.length > 0);
   }
+  /** Blocks the event loop: the timers that become due fire afterward, all late. */
+  async block(ms: number): Promise<void> {
+    this.time += ms;
+    await this.pass(0);
+  }
   async pass(ms: number): Promise<void> {
     const until = this.time + ms;
     for (;;) {
@@ -45,7 +50,7 @@ class FakeTime implements WorkerTime {
       const [next] = this.timers.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at);
       if (!next) break;
       this.timers = this.timers.filter((timer) => timer !== next);
-      this.time = next.at;
+      this.time = Math.max(this.time, next.at);
       next.fire();
     }
     this.time = until;
@@ -175,6 +180,21 @@ it('waits longer for a message that the server has announced, and shows meanwhil
   socket().sendFrame({ kind: 'incoming', transferMs: 10 * HEARTBEAT_MS });
   await time.pass(13 * HEARTBEAT_MS + 200);
   assert.equal(problems.length, 2);
+  await worker.close(0);
+});
+
+it('reads what has arrived before it gives up a connection after a blocked event loop', async () => {
+  const { worker, socket, time, problems } = start();
+  socket().welcome();
+  await time.block(10 * HEARTBEAT_MS);
+  assert.deepEqual(problems, []);
+  socket().sendFrame({ kind: 'ping' });
+  await time.pass(2.5 * HEARTBEAT_MS);
+  assert.deepEqual(problems, []);
+  await time.block(10 * HEARTBEAT_MS);
+  assert.deepEqual(problems, []);
+  await time.pass(HEARTBEAT_MS);
+  assert.equal(problems.length, 1);
   await worker.close(0);
 });
 

@@ -252,7 +252,7 @@ export class ApiHarness {
   readonly endpoints: SimulatedEndpoints;
   readonly messages: SimulatedReceivers;
   /** The connected workers. Initially there are none. */
-  readonly workers: { readonly pools: WorkerPools; readonly clock: Clock };
+  readonly workers: { readonly pools: WorkerPools; readonly clock: Clock; readonly elapsedClock: Clock };
   readonly logged: readonly LoggedLine[];
   readonly token: string;
   readonly readOnlyToken: string;
@@ -349,14 +349,14 @@ export class ApiHarness {
       dashboard: null,
       signIn: SIMULATED_SIGN_IN,
       dialectOperations: UPSTASH_API,
-      workers: { pools, clock },
+      workers: { pools, clock, elapsedClock: clock },
       ...overrides,
     });
     const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
     const readOnlyToken = await authority.issueToken({ instanceId: 'qi_1', access: 'read-only' });
     return new ApiHarness({
       ...{ store, authority, runtime, api, accounts, search, limits, refusals, audit, endpoints, messages },
-      ...{ workers: { pools, clock }, logged: lines, token, readOnlyToken },
+      ...{ workers: { pools, clock, elapsedClock: clock }, logged: lines, token, readOnlyToken },
     });
   }
 

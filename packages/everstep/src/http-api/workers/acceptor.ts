@@ -43,6 +43,8 @@ export interface AcceptorOptions {
   readonly authority: Authority;
   readonly defaultRegion: Region;
   readonly clock: Clock;
+  /** Clock of elapsed time, for timeouts. */
+  readonly elapsedClock: Clock;
   readonly log: Log;
   /** Limits the accepted connections. */
   readonly openConnections: HeldRequests;
@@ -189,7 +191,7 @@ export class WorkerAcceptor {
     transport: Socket,
     { client, onAccepted }: { readonly client: Client; readonly onAccepted: () => void },
   ): void {
-    const { clock } = this.options;
+    const { elapsedClock } = this.options;
     let bytes = 0;
     const countBytes = (chunk: Buffer): void => {
       bytes += chunk.length;
@@ -197,7 +199,7 @@ export class WorkerAcceptor {
     };
     // Added before the listener of the socket, which may already find the first message in the chunk.
     transport.prependListener('data', countBytes);
-    const cancelTimer = clock.setTimer(clock.now() + LIMITS.workerHelloTimeoutMs, () => socket.terminate());
+    const cancelTimer = elapsedClock.setTimer(elapsedClock.now() + LIMITS.workerHelloTimeoutMs, () => socket.terminate());
     const stopCounting = (): void => {
       cancelTimer();
       onAccepted();
@@ -301,13 +303,13 @@ export class WorkerAcceptor {
     { instanceId, actor }: Caller,
     { hello, client, release }: { readonly hello: HelloFrame; readonly client: Client; readonly release: () => void },
   ): WorkerLink {
-    const { pools, clock, log, nodeId, newId, replies, slices } = this.options;
+    const { pools, clock, elapsedClock, log, nodeId, newId, replies, slices } = this.options;
     const { kind: _kind, token: _token, connection: _connection, protocol: _protocol, ...profile } = hello;
     const workerSocket = new WorkerSocket({ socket, transport, instanceId, replies, slices });
     const connectionId = newId();
     const logFields = { instanceId, connectionId, ...profileFields(profile) };
     const link = new WorkerLink({
-      ...{ connectionId, instanceId, profile, clock },
+      ...{ connectionId, instanceId, profile, connectedAt: clock.now(), elapsedClock },
       heartbeatMs: LIMITS.workerHeartbeatMs,
       socket: workerSocket,
       onSlotsChanged: (changed) => pools.slotsChanged(changed),

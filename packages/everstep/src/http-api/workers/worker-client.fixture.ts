@@ -68,29 +68,39 @@ export class WorkerHarness {
   readonly pools: WorkerPools;
   readonly clock: SimulatedClock;
   readonly replies: ReplyBudget;
+  /** Milliseconds by which the time of the machine is ahead of the clock of elapsed time. */
+  readonly wall: { aheadMs: number };
   private createdTokens = 0;
 
-  private constructor(parts: Pick<WorkerHarness, 'api' | 'port' | 'pools' | 'clock' | 'replies'>) {
+  private constructor(parts: Pick<WorkerHarness, 'api' | 'port' | 'pools' | 'clock' | 'replies' | 'wall'>) {
     this.api = parts.api;
     this.port = parts.port;
     this.pools = parts.pools;
     this.clock = parts.clock;
     this.replies = parts.replies;
+    this.wall = parts.wall;
   }
 
   /** Starts a server. `maxBytes` limits the memory for replies. */
   static async open(overrides: Partial<HttpApiDependencies> = {}, maxBytes = 64 * MiB): Promise<WorkerHarness> {
     const simulated = new SimulatedClock(0);
-    const clock: Clock = {
+    const wall = { aheadMs: 0 };
+    const endOfTurn: Clock['endOfTurn'] = (fire) => void setImmediate(fire);
+    const elapsedClock: Clock = {
       now: () => simulated.now(),
       setTimer: (atMs, fire) => simulated.setTimer(atMs, fire),
-      endOfTurn: (fire) => void setImmediate(fire),
+      endOfTurn,
+    };
+    const clock: Clock = {
+      now: () => simulated.now() + wall.aheadMs,
+      setTimer: (atMs, fire) => simulated.setTimer(atMs - wall.aheadMs, fire),
+      endOfTurn,
     };
     const pools = new WorkerPools(clock);
     const replies = new ReplyBudget({ maxBytes, maxReplyBytes: maxBytes / 4 }, ONE_OWNER);
-    const api = await ApiHarness.open({ workers: { pools, clock, replies }, ...overrides });
+    const api = await ApiHarness.open({ workers: { pools, clock, elapsedClock, replies }, ...overrides });
     const { port } = await api.api.listen({ host: '127.0.0.1', port: 0 });
-    return new WorkerHarness({ api, port, pools, clock: simulated, replies });
+    return new WorkerHarness({ api, port, pools, clock: simulated, replies, wall });
   }
 
   /** Creates a named token of an instance. */

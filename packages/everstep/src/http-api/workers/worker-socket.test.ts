@@ -126,6 +126,21 @@ test('a connection that ends during a long request loses the request', async () 
   await harness.close();
 });
 
+test('a change of the time of the machine ends no connection and no request', async () => {
+  const harness = await WorkerHarness.open();
+  const { worker, link } = await harness.connect();
+  const outcome = ask(link, Promise.resolve());
+  const { id } = await worker.frame('notice');
+  harness.wall.aheadMs = 86_400_000;
+  const start = harness.clock.now();
+  while (harness.clock.now() < start + 2 * LIMITS.workerHeartbeatMs && harness.clock.advance());
+  assert.equal(link.isOpen, true);
+  worker.send({ kind: 'noticed', id, outcome: 1 });
+  assert.equal(await outcome, 'noticed');
+  worker.socket.terminate();
+  await harness.close();
+});
+
 test('ends the connection of a worker that does not read, without waiting for it', async () => {
   const harness = await WorkerHarness.open();
   const { worker, link } = await harness.connect();

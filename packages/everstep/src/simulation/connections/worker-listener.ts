@@ -60,7 +60,8 @@ export class WorkerListener {
     const { kind: _kind, token: _token, connection: _connection, protocol: _protocol, ...profile } = result.hello;
     const { instanceId, clock, pools } = this;
     const link = new WorkerLink({
-      ...{ connectionId: `c_${++this.acceptedCount}`, instanceId, profile, clock, heartbeatMs: HEARTBEAT_MS },
+      ...{ connectionId: `c_${++this.acceptedCount}`, instanceId, profile, heartbeatMs: HEARTBEAT_MS },
+      ...{ connectedAt: clock.now(), elapsedClock: clock },
       socket: {
         send: (message) => connection.send('server', message),
         close: (_code, reason) => connection.close('server', reason),

@@ -19,7 +19,8 @@ let connections = 0;
 function connect(profile: Partial<WorkerProfile>, instanceId = 'qi_1'): WorkerLink {
   const defaults = { app: 'shop', workflows: ['order'], maxConcurrency: 5, workerId: 'w1', sdk: '@everstep/sdk' };
   const link = new WorkerLink({
-    ...{ connectionId: `con_${++connections}`, instanceId, clock: CLOCK, heartbeatMs: 10_000 },
+    ...{ connectionId: `con_${++connections}`, instanceId, heartbeatMs: 10_000 },
+    ...{ connectedAt: CLOCK.now(), elapsedClock: CLOCK },
     profile: { ...defaults, ...profile },
     socket: { send: () => {}, close: () => {} },
     onSlotsChanged: (changed) => harness.workers.pools.slotsChanged(changed),
