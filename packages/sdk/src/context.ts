@@ -114,7 +114,7 @@ export interface WorkflowContext<Payload> {
    */
   logFields(): LogFields;
 
-  /** Cancels the run. Code after this call does not run. */
+  /** Cancels the run. Code after this call does not run. A step that calls it is not recorded. */
   cancel(): Promise<never>;
 }
 

@@ -25,7 +25,7 @@ import {
   type StepRequest,
 } from '../protocol.js';
 import { microtasksDrained, nextTurn } from './quiet.js';
-import type { StepScope } from './step-scope.js';
+import { createActionScope, type StepScope } from './step-scope.js';
 
 /** A step that the code has requested and that is not resolved. */
 export interface RequestedStep {
@@ -36,6 +36,14 @@ export interface RequestedStep {
   readonly settle: (recorded: unknown) => void;
   /** True from the decision to run the action until its outcome has been handled. */
   isExecuting: boolean;
+  /** Called when the run is canceled while the action runs. Absent if the action does not run. */
+  onCancel?: () => void;
+}
+
+/** An action that runs. What it leaves open, such as a connection, references this object, but not the execution. */
+interface RunningAction {
+  /** Null once the action has ended. */
+  step: RequestedStep | null;
 }
 
 /** How a requested step is executed, and how its result is read. */
@@ -62,6 +70,8 @@ const ENTRIES_PER_TURN = 500;
  * The code may be about to request it after an await that is not a step.
  */
 const LATE_REQUEST_MS = 1_000;
+
+const { callingAction, runAsAction } = createActionScope<RunningAction>();
 
 const describeStep = (step: { readonly type: string; readonly name: string }) => `${step.type} ${JSON.stringify(step.name)}`;
 
@@ -157,13 +167,16 @@ export class Execution {
   settle(settlement: Settlement): void {
     this.settlement ??= settlement;
     this.onActivity?.();
+    // The action that canceled the run would otherwise never end.
+    if (this.settlement.kind === 'canceled') for (const { onCancel } of this.pending.values()) onCancel?.();
   }
 
   /** Assigns the next position to a step that the code requests. */
   requestStep<T>(planAt: (stepId: number) => PlannedStep, { action, read }: StepOptions<T> = {}): Promise<T> {
-    if (this.activeStep !== null) {
+    const outerStep = this.activeStep ?? this.callingStep;
+    if (outerStep !== null) {
       throw new NonRetryableError(
-        `step ${JSON.stringify(this.activeStep.name)} requests another step: steps cannot be nested; request the other step after this one`,
+        `step ${JSON.stringify(outerStep.name)} requests another step: steps cannot be nested; request the other step after this one`,
       );
     }
     const plan = planAt(++this.requestedCount);
@@ -332,17 +345,40 @@ export class Execution {
     return runningSteps.length === 1 ? (runningSteps[0]?.plan ?? null) : null;
   }
 
-  /** Runs the action of a step, in the scope of its request. Rejects with the error that it throws. */
-  async execute(step: RequestedStep, scope: StepScope | null): Promise<unknown> {
+  /** The step whose action calls this, also after an await; null if there is none, or the runtime cannot determine it. */
+  private get callingStep(): PlannedStep | null {
+    const step = callingAction()?.step;
+    return step && this.pending.get(step.plan.stepId) === step ? step.plan : null;
+  }
+
+  /**
+   * Runs the action of a step, in the scope of its request. Rejects with the error that it throws. Resolves with null if the run
+   * is canceled before the action ends.
+   */
+  async execute(step: RequestedStep, scope: StepScope | null): Promise<{ readonly result: unknown } | null> {
     const { plan, action } = step;
-    let result: unknown;
+    if (this.settlement?.kind === 'canceled') return null;
+    const cancellation = new Promise<null>((resolve) => {
+      step.onCancel = () => resolve(null);
+    });
+    const running: RunningAction = { step };
+    const run = () => (scope && action ? scope(action) : action?.());
+    try {
+      const end = Promise.resolve(this.runAction(plan, () => runAsAction(running, run)));
+      return await Promise.race([cancellation, end.then((result) => ({ result }))]);
+    } finally {
+      running.step = null;
+      delete step.onCancel;
+    }
+  }
+
+  private runAction(plan: PlannedStep, run: () => unknown): unknown {
     this.activeStep = plan;
     try {
-      result = scope && action ? scope(action) : action?.();
+      return run();
     } finally {
       this.activeStep = null;
     }
-    return result;
   }
 
   /** Returns the steps at position `known` and later that wait for their results. */

@@ -281,6 +281,29 @@ describe('an error from a step or from the code between steps', () => {
     assert.match(server.failure?.error.message ?? '', /"outer" requests another step: steps cannot be nested/);
   });
 
+  it('fails immediately if a step requests another step after an await', async () => {
+    const server = await driven((context) =>
+      context.run('outer', async () => {
+        await new Promise((resolve) => setImmediate(resolve));
+        await context.run('inner', () => 1);
+      }),
+    );
+    assert.match(server.failure?.error.message ?? '', /"outer" requests another step: steps cannot be nested/);
+  });
+
+  it('permits a step that is requested when another one has ended', async () => {
+    const server = await driven(async (context) => {
+      let finish = (): void => {};
+      const next = new Promise<void>((resolve) => (finish = resolve)).then(() => context.run('second', () => 2));
+      await context.run('first', async () => {
+        await null;
+      });
+      finish();
+      return next;
+    });
+    assert.equal(server.result, 2);
+  });
+
   it('fails immediately and names the step for a malformed duration, instant or name', async () => {
     const asks: readonly Code[] = [
       (context) => context.sleep('nap', 'soon'),

@@ -233,13 +233,20 @@ export class Executor {
     const retried = results.done.length > 0 ? 0 : request.retried;
     const startedAt = hooks?.onStepStart(step.plan, retried) ?? 0;
     let out: string | undefined;
+    let isCanceled = false;
     try {
-      out = this.sealResult(await execution.execute(step, state.scope), `step ${JSON.stringify(name)}`);
+      const outcome = await execution.execute(step, state.scope);
+      isCanceled = outcome === null;
+      if (outcome) out = this.sealResult(outcome.result, `step ${JSON.stringify(name)}`);
     } catch (error) {
       const reply = this.failedReply(request, error, results, { stepId, name, type });
       hooks?.onError(error, reply, { plan: step.plan, retried, startedAt });
       if (reply.retry.kind === 'never') this.release(request, execution);
       return this.addHold(execution, request, reply);
+    }
+    if (isCanceled) {
+      const advanced = results.done.length > 0;
+      return this.respond(execution, request, results, { advanced, planned: [], settlement: execution.settlement });
     }
     hooks?.onStepFinish(step.plan, retried, startedAt);
     const base = request.journal.length + results.done.length;

@@ -17,3 +17,18 @@ export function setStepScope(factory: TraceScopeFactory | null): void {
 /** Returns the scope of a request; null if there is none. */
 export const stepScopeOf = ({ trace }: Pick<StepRequest, 'trace'>): StepScope | null =>
   createTraceScope && trace ? createTraceScope(trace) : null;
+
+/** Runs actions so that the code that they call can determine which action called it. */
+export interface ActionScope<Action> {
+  /** Returns the action that calls this, also after an await; null if there is none. */
+  readonly callingAction: () => Action | null;
+  readonly runAsAction: (action: Action, run: () => unknown) => unknown;
+}
+
+/** Creates a scope. On a runtime without AsyncLocalStorage, no calling action can be determined. */
+export function createActionScope<Action>(): ActionScope<Action> {
+  const hooks = typeof process === 'object' ? process.getBuiltinModule?.('node:async_hooks') : undefined;
+  if (!hooks) return { callingAction: () => null, runAsAction: (_action, run) => run() };
+  const storage = new hooks.AsyncLocalStorage<Action>();
+  return { callingAction: () => storage.getStore() ?? null, runAsAction: (action, run) => storage.run(action, run) };
+}
