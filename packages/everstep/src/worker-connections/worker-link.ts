@@ -239,6 +239,13 @@ export class WorkerLink {
     this.end(reason);
   }
 
+  /** Sends no more work, because the worker drains or the transport has ended. Messages that have arrived are still handled. */
+  stopWork(): void {
+    if (this.isClosed || this.isWorkerDraining) return;
+    this.isWorkerDraining = true;
+    this.options.onSlotsChanged(this);
+  }
+
   /** Called when the transport has ended the connection. */
   end(reason = 'the connection was closed'): void {
     if (this.isClosed) return;
@@ -279,8 +286,7 @@ export class WorkerLink {
       }
       case 'drain':
         if (this.isWorkerDraining) return false;
-        this.isWorkerDraining = true;
-        this.options.onSlotsChanged(this);
+        this.stopWork();
         return true;
       case 'pong':
         if (this.pendingPings === 0) return false;

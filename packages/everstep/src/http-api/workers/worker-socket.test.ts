@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ServiceFrame } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
+import type { WorkSlices } from '../../fairness/work-slices.js';
 import type { WorkerLink, WorkerRequest } from '../../worker-connections/worker-link.js';
 import { WorkerHarness } from './worker-client.fixture.js';
 
@@ -78,6 +79,29 @@ test('a worker is not silent while a long message arrives', async () => {
   passUntil(80);
   assert.equal(link.isOpen, false);
   await worker.closed;
+  await harness.close();
+});
+
+test('a long message is handled although its worker closes the connection directly after it', async () => {
+  let handle = (): void => {};
+  const slices: Pick<WorkSlices, 'run'> = {
+    run: async (_instanceId, work) => {
+      await new Promise<void>((resolve) => (handle = resolve));
+      return work();
+    },
+  };
+  const harness = await WorkerHarness.open({ slices });
+  const { worker, link } = await harness.connect();
+  const outcome = ask(link, Promise.resolve());
+  const { id } = await worker.frame('notice');
+  worker.send({ kind: 'noticed', id, outcome: 'x'.repeat(MiB) });
+  worker.socket.close();
+  await worker.closed;
+  while (link.isOpen) await turn();
+  assert.deepEqual([link.inFlight, link.freeSlots], [1, 0]);
+  handle();
+  assert.equal(await outcome, 'noticed');
+  while (harness.pools.links.length > 0) await turn();
   await harness.close();
 });
 

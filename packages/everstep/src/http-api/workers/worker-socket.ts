@@ -37,6 +37,9 @@ export class WorkerSocket implements FrameSocket {
   private readonly unrecordedReplies = new Set<ReplyBytes>();
   private readonly pauseReasons = new Set<object>();
   private isClosing = false;
+  private hasTransportEnded = false;
+  /** Number of messages that have arrived and wait to be handled. */
+  private waitingTexts = 0;
   /** The message that is being sent in parts, then the messages that wait for its end. Empty if none is sent in parts. */
   private queuedMessages: (readonly string[])[] = [];
   private queuedLength = 0;
@@ -57,7 +60,9 @@ export class WorkerSocket implements FrameSocket {
     socket.once('close', () => {
       this.replyBytes?.release();
       for (const replyBytes of this.unrecordedReplies) replyBytes.release();
-      link.end();
+      this.hasTransportEnded = true;
+      link.stopWork();
+      this.endWhenHandled(link);
     });
   }
 
@@ -156,9 +161,19 @@ export class WorkerSocket implements FrameSocket {
     const { slices, instanceId } = this.options;
     const pauseReason = {};
     this.pause(pauseReason);
+    this.waitingTexts++;
     void slices
       .run(instanceId, async () => link.receive(text, replyBytes ? this.releaseFunction(replyBytes) : undefined))
-      .finally(() => this.resume(pauseReason));
+      .finally(() => {
+        this.waitingTexts--;
+        this.resume(pauseReason);
+        this.endWhenHandled(link);
+      });
+  }
+
+  /** Ends the link when the transport has ended and all messages are handled: the last one may contain replies. */
+  private endWhenHandled(link: WorkerLink): void {
+    if (this.hasTransportEnded && this.waitingTexts === 0) link.end();
   }
 
   /** Returns a function that frees the memory of a message. */
