@@ -101,7 +101,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await rate.fill('200');
     await page.getByRole('checkbox', { name: 'Then continue with the rest automatically' }).check();
     await page.getByRole('button', { name: 'Resume 10 first, then all 500' }).click();
-    await page.getByText('Done: 500 succeeded of 500.').waitFor({ timeout: 120_000 });
+    await page.getByText('Done: 500 of 500 succeeded.').waitFor({ timeout: 120_000 });
     await window.waitUntilSettled();
     const done = ['Succeeded500', 'Failed again0', 'Canceled0', 'Already handled0', 'In progress0', 'Pending0'];
     await waitUntilEqual(() => figures(window), done);
@@ -114,7 +114,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     assert.equal(await incident.countDeadLetters(harness.client), 0);
     await page.getByRole('link', { name: 'Repairs', exact: true }).click();
     await page.getByRole('row').filter({ hasText: 'Done' }).click();
-    await page.getByText('Done: 500 succeeded of 500.').waitFor();
+    await page.getByText('Done: 500 of 500 succeeded.').waitFor();
     await page.getByRole('row').filter({ hasText: 'canary' }).first().getByRole('link').last().click();
     await page.waitForURL('**/runs/**');
     await page.getByText('Succeeded').first().waitFor();
@@ -169,7 +169,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await keyboard.press('Enter');
     await keyboard.write('spinbutton', 'Max starts per second', '300');
     await keyboard.enter('button', 'Continue at 300 per second');
-    await page.getByText('Done: 500 succeeded of 500.').waitFor({ timeout: 120_000 });
+    await page.getByText('Done: 500 of 500 succeeded.').waitFor({ timeout: 120_000 });
     await keyboard.enter('link', 'View dead letters');
     await page.getByText('No dead letters', { exact: true }).waitFor();
     assert.equal(await incident.countDeadLetters(harness.client), 0);
@@ -238,7 +238,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByRole('heading', { name: `Resume ${concerned} dead letters` }).waitFor();
     await page.getByRole('checkbox', { name: 'Then continue with the rest automatically' }).check();
     await page.getByRole('button', { name: `Resume 10 first, then all ${concerned}` }).click();
-    await page.getByText(`Done: ${concerned} succeeded of ${concerned}.`).waitFor({ timeout: 120_000 });
+    await page.getByText(`Done: ${concerned} of ${concerned} succeeded.`).waitFor({ timeout: 120_000 });
     assert.equal(await incident.countDeadLetters(harness.client), before + 20 - concerned);
     assert.deepEqual(window.problems, []);
   });

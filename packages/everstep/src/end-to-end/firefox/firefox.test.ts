@@ -101,7 +101,7 @@ describe('the dashboard in Firefox', { skip: opened.kind === 'missing' ? opened.
     await firefox.click('button', 'Create plan');
     await waitUntilEqual(heading, 'Resume 9 dead letters');
     await firefox.click('button', 'Resume 9 dead letters');
-    await firefox.showsText('Done: 9 succeeded of 9.');
+    await firefox.showsText('Done: 9 of 9 succeeded.');
     assert.deepEqual(firefox.problems, []);
   });
 });
