@@ -338,9 +338,16 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     this.gates.reset();
   }
 
+  /** Removes the delivery of a task that no longer exists, if it waits at a gate or for memory. */
+  withdraw(ref: DeliveryRef): void {
+    this.gates.withdraw(ref);
+    this.sender.withdraw(ref);
+  }
+
   /** Removes the waiting deliveries of a deleted queue instance. */
   dropInstance(instanceId: string): void {
     this.gates.drop(instanceId);
+    this.sender.dropInstance(instanceId);
     this.slots.drainSoon();
   }
 

@@ -67,7 +67,7 @@ export class DeliverySender {
   constructor(deps: RuntimeDeps, parts: SenderParts) {
     this.deps = deps;
     this.parts = parts;
-    this.heavyRuns = new HeavyRuns(deps.owners, parts.redispatch);
+    this.heavyRuns = new HeavyRuns(deps.owners, parts.redispatch, deps.paceClock);
   }
 
   /** Returns whether the delivery waits because its run is larger than the free memory. */
@@ -78,6 +78,16 @@ export class DeliverySender {
   /** Forgets the deliveries that wait for memory. */
   forgetWaiting(): void {
     this.heavyRuns.forget();
+  }
+
+  /** Removes the delivery of a task that no longer exists, if it waits for memory. */
+  withdraw(ref: DeliveryRef): void {
+    this.heavyRuns.withdraw(ref);
+  }
+
+  /** Removes the deliveries of a deleted queue instance that wait for memory. */
+  dropInstance(instanceId: string): void {
+    this.heavyRuns.drop(instanceId);
   }
 
   /** Aborts the failure callbacks in flight. */
@@ -151,6 +161,7 @@ export class DeliverySender {
       return this.attemptOfError(error, entry, giveUpCount);
     } finally {
       endHeavyRun?.();
+      this.heavyRuns.attempted(delivery);
     }
   }
 

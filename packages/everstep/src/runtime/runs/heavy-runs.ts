@@ -1,12 +1,20 @@
 /**
  * Limits the memory of large runs with fair shares. A run remains in memory during a delivery, and the cache cannot remove it.
  * If too many large runs are being delivered, deliveries of further ones wait.
+ *
+ * When memory may be free, the first delivery of each account is dispatched again. The free memory is checked again when it
+ * starts, and then the next delivery of the account is dispatched. A delivery that does not start must not keep the others
+ * waiting: its run may have ended, or it may wait at a gate.
  */
 import { LIMITS } from '../../config/limits.js';
 import { FairShare } from '../../fairness/fair-share.js';
+import type { Clock } from '../../ports/clock.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 import { type Delivery, type DeliveryRef, deliveryKeyOf } from '../gates/delivery.js';
 import type { CachedRun } from './run-cache.js';
+
+/** Time in which a delivery that was dispatched again must start before the next one of its account is dispatched. */
+const MAX_WAKE_MS = 1_000;
 
 interface BusyRun {
   readonly instanceId: string;
@@ -17,6 +25,12 @@ interface BusyRun {
 interface WaitingDelivery {
   readonly delivery: Delivery;
   readonly bytes: number;
+}
+
+/** A delivery that was dispatched again and has not started. */
+interface WokenDelivery {
+  readonly id: string;
+  readonly cancelTimer: () => void;
 }
 
 /** Dispatches a delivery that has waited outside the dispatcher. */
@@ -31,11 +45,15 @@ export class HeavyRuns {
   private readonly busyRuns = new Map<string, BusyRun>();
   /** Keyed by account; the next account is first. */
   private readonly waitingByAccount = new Map<string, Map<string, WaitingDelivery>>();
+  /** Keyed by account. */
+  private readonly wokenByAccount = new Map<string, WokenDelivery>();
   private readonly redispatcher: Redispatcher;
+  private readonly clock: Pick<Clock, 'now' | 'setTimer'>;
 
-  constructor(owners: InstanceOwners, redispatcher: Redispatcher) {
+  constructor(owners: InstanceOwners, redispatcher: Redispatcher, clock: Pick<Clock, 'now' | 'setTimer'>) {
     this.owners = owners;
     this.redispatcher = redispatcher;
+    this.clock = clock;
     this.share = new FairShare(LIMITS.maxCachedRunBytes, owners);
   }
 
@@ -50,28 +68,65 @@ export class HeavyRuns {
    * is dispatched again when memory may be free, and the run should not stay in memory until then.
    */
   start(delivery: Delivery, { run, weight }: CachedRun): (() => void) | null {
-    if (weight < LIMITS.heavyRunBytes) return () => {};
     const { key, instanceId } = run;
     // The size that counts is limited, so that a run of any size gets its turn.
     const bytes = Math.min(weight, LIMITS.maxKeptEventBytes);
-    const busyRun = this.busyRuns.get(key);
-    if (busyRun) busyRun.deliveries++;
-    else if (this.share.allows(instanceId, bytes)) {
-      this.share.take(instanceId, bytes);
-      this.busyRuns.set(key, { instanceId, bytes, deliveries: 1 });
-    } else {
+    const isHeavy = weight >= LIMITS.heavyRunBytes;
+    const hasMemory = !isHeavy || this.take(instanceId, key, bytes);
+    this.removeWaiting(delivery);
+    if (!hasMemory) {
       const accountId = this.owners.accountOf(instanceId);
       const waitingOfAccount = this.waitingByAccount.get(accountId) ?? new Map<string, WaitingDelivery>();
       waitingOfAccount.set(deliveryKeyOf(delivery), { delivery, bytes });
       this.waitingByAccount.set(accountId, waitingOfAccount);
-      return null;
     }
-    return () => this.end(key);
+    this.attempted(delivery);
+    if (!hasMemory) return null;
+    return isHeavy ? () => this.end(key) : () => {};
+  }
+
+  /** Called when an attempt to make the delivery has ended, whether it has started or not. */
+  attempted(ref: DeliveryRef): void {
+    const id = deliveryKeyOf(ref);
+    for (const [accountId, woken] of this.wokenByAccount) {
+      if (woken.id !== id) continue;
+      woken.cancelTimer();
+      this.wokenByAccount.delete(accountId);
+      this.wakeNext();
+      return;
+    }
+  }
+
+  /** Removes the waiting delivery of a task that no longer exists. */
+  withdraw(ref: DeliveryRef): void {
+    if (this.removeWaiting(ref)) this.wakeNext();
+  }
+
+  /** Removes the waiting deliveries of a deleted queue instance. */
+  drop(deletedInstanceId: string): void {
+    const deliveries = [...this.waitingByAccount.values()].flatMap((waiting) => [...waiting.values()]);
+    for (const { delivery } of deliveries) if (delivery.limits.instanceId === deletedInstanceId) this.removeWaiting(delivery);
+    this.wakeNext();
   }
 
   /** Removes all waiting deliveries: other nodes continue with them. */
   forget(): void {
     this.waitingByAccount.clear();
+    for (const { cancelTimer } of this.wokenByAccount.values()) cancelTimer();
+    this.wokenByAccount.clear();
+  }
+
+  /** Takes memory for a delivery of the run. Returns false if too little is free. */
+  private take(instanceId: string, runKey: string, bytes: number): boolean {
+    const busyRun = this.busyRuns.get(runKey);
+    if (busyRun) {
+      busyRun.deliveries++;
+      return true;
+    }
+    if (!this.share.allows(instanceId, bytes)) return false;
+    this.share.take(instanceId, bytes);
+    this.busyRuns.set(runKey, { instanceId, bytes, deliveries: 1 });
+    return true;
   }
 
   private end(runKey: string): void {
@@ -81,15 +136,31 @@ export class HeavyRuns {
     if (busyRun.deliveries > 0) return;
     this.busyRuns.delete(runKey);
     this.share.give(busyRun.instanceId, busyRun.bytes);
-    // Dispatches one delivery of each account, in turn. The free memory is checked again when the delivery starts.
+    this.wakeNext();
+  }
+
+  /** Returns whether the delivery was waiting. */
+  private removeWaiting(ref: DeliveryRef): boolean {
+    for (const [accountId, deliveries] of this.waitingByAccount) {
+      if (!deliveries.delete(deliveryKeyOf(ref))) continue;
+      if (deliveries.size === 0) this.waitingByAccount.delete(accountId);
+      return true;
+    }
+    return false;
+  }
+
+  /** Dispatches the first delivery of each account, in turn, if its memory is free and none of the account is about to start. */
+  private wakeNext(): void {
     for (const [accountId, waitingDeliveries] of [...this.waitingByAccount]) {
       const [first] = waitingDeliveries;
-      if (!first) continue;
+      if (!first || this.wokenByAccount.has(accountId)) continue;
       const [id, { delivery, bytes }] = first;
       if (!this.share.allows(delivery.limits.instanceId, bytes)) continue;
       waitingDeliveries.delete(id);
       this.waitingByAccount.delete(accountId);
       if (waitingDeliveries.size > 0) this.waitingByAccount.set(accountId, waitingDeliveries);
+      const cancelTimer = this.clock.setTimer(this.clock.now() + MAX_WAKE_MS, () => this.attempted(delivery));
+      this.wokenByAccount.set(accountId, { id, cancelTimer });
       this.redispatcher.redispatch(delivery);
     }
   }

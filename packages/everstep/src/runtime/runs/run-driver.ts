@@ -262,7 +262,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     // An endpoint that submits the end must still respond to the delivery in which it did so.
     const isSubmittedEnd = outcome?.status === 'succeeded' && run.settings.steps !== undefined;
     this.decisions.forget(entry, isSubmittedEnd ? 'let-finish' : 'give-up');
-    for (const slot of before.tasks.keys()) this.gates.withdraw({ runKey: run.key, slot });
+    for (const slot of before.tasks.keys()) this.dispatcher.withdraw({ runKey: run.key, slot });
     this.ends.onRunEnded(run.key);
     if (run.origin?.kind === 'invoke') {
       this.work.track(this.invocations.childEnded(run.key));
