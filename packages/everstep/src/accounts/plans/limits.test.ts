@@ -59,7 +59,7 @@ async function refuseRuns(limits: Limits, runs: number): Promise<Refusal | null>
 }
 
 async function refuseTick(limits: Limits, bodyBytes: number): Promise<TickRefusal | null> {
-  const decided = await limits.admitTick(INSTANCE, bodyBytes);
+  const decided = await limits.admitTick(INSTANCE, { bodyBytes, runs: 1 });
   return decided.kind === 'admitted' ? null : decided;
 }
 

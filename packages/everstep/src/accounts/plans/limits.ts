@@ -237,11 +237,11 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     },
     recount: (instanceId) => starts.forget(instanceId),
     ...limitsOfPlan(planOf, maxTimeoutMs),
-    async admitTick(instanceId, bodyBytes): Promise<RunAdmission | TickRefusal> {
+    async admitTick(instanceId, { bodyBytes, runs }): Promise<RunAdmission | TickRefusal> {
       const { name, maxMessageBytes } = plans.planOf((await instances.find(instanceId)) ?? {});
       if (maxMessageBytes !== null && bodyBytes > maxMessageBytes)
         return { kind: 'tick-body-too-large', message: sizeMessage(name, maxMessageBytes, bodyBytes) };
-      const decision = await admitRuns(instanceId, 1);
+      const decision = await admitRuns(instanceId, runs);
       return decision.kind === 'admitted' ? decision : { kind: TICK_REFUSAL_KINDS[decision.kind], message: decision.message };
     },
     onMessagesCounted(instanceId) {

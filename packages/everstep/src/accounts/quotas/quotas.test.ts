@@ -69,7 +69,7 @@ test('storage of all instances of an account counts together, and a full account
     assert.equal(await kindOf(instanceId), FULL);
     assert.equal((await limits.refuseSpending(instanceId))?.kind, FULL);
     assert.equal((await limits.admitRuns(instanceId, 1)).kind, FULL);
-    assert.equal((await limits.admitTick(instanceId, 1)).kind, `tick-${FULL}`);
+    assert.equal((await limits.admitTick(instanceId, { bodyBytes: 1, runs: 1 })).kind, `tick-${FULL}`);
   }
   const [words = ''] = await limits.currentRefusals(INSTANCE);
   assert.match(words, /2\.9 KiB of the 2\.9 KiB/);

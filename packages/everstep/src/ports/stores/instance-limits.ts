@@ -11,8 +11,11 @@ export interface InstanceLimits {
   retentionBounds(instanceId: string): RetentionBounds;
   /** Returns the maximum body size of a message of the instance; null if it has no separate limit. */
   messageLimit(instanceId: string): MessageLimit | null;
-  /** Decides whether a schedule's tick may start a run with a body of this size. An admitted run counts toward the day's limit. */
-  admitTick(instanceId: string, bodyBytes: number): Promise<RunAdmission | TickRefusal>;
+  /**
+   * Decides whether a schedule's tick may start this number of runs, each with a body of this size. Either all are admitted and
+   * count toward the day's limit, or none.
+   */
+  admitTick(instanceId: string, tick: { readonly bodyBytes: number; readonly runs: number }): Promise<RunAdmission | TickRefusal>;
   /**
    * Decides whether this number of runs may be started, right before they are started. Either all are admitted and count toward the
    * day's limit, or none.

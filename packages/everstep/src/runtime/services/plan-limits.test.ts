@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type InstanceLimits, NO_LIMITS, type RunAdmission, type TickRefusal } from '../../ports/stores/instance-limits.js';
-import { inARow, ScriptedCaller, settle, withRuntime } from '../runtime.fixture.js';
+import type { Store } from '../../ports/stores/store.js';
+import { respondWith } from '../messages/plain-messages.fixture.js';
+import { inARow, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 import { caller, command, HOUR_MS, INSTANCE, id, passTime, putSchedule, runsIn, START } from './schedules.fixture.js';
 
 const limitedTo = (more: Partial<InstanceLimits>): InstanceLimits => ({ ...NO_LIMITS, ...more });
@@ -11,10 +13,10 @@ test('a refused tick is counted and starts no run, and the next one is tried at 
   /** A time on the day before it starts a run. */
   const admittedAt = START - 24 * HOUR_MS;
   let decided: RunAdmission | TickRefusal = { kind: 'tick-budget-exceeded', message: 'the budget is spent' };
-  const asked: number[] = [];
+  const asked: (readonly [number, number])[] = [];
   const limits = limitedTo({
-    admitTick: async (_instanceId, bodyBytes) => {
-      asked.push(bodyBytes);
+    admitTick: async (_instanceId, { bodyBytes, runs }) => {
+      asked.push([bodyBytes, runs]);
       return decided;
     },
   });
@@ -30,7 +32,10 @@ test('a refused tick is counted and starts no run, and the next one is tried at 
       await passTime(bench, HOUR_MS);
       assert.equal((await runsIn(bench.store)).length, 1);
       const bytes = command().payload.body.length;
-      assert.deepEqual(asked, [bytes, bytes]);
+      assert.deepEqual(asked, [
+        [bytes, 1],
+        [bytes, 1],
+      ]);
       const counts = await bench.store.accounts.countsByDay({ instanceId: INSTANCE, fromDay: 0 });
       assert.deepEqual(
         counts.map(({ what, count, lastAt }) => [what, count, lastAt]),
@@ -41,6 +46,49 @@ test('a refused tick is counted and starts no run, and the next one is tried at 
       );
     },
     { limits },
+  );
+});
+
+test('a tick for a URL group is admitted with one run for each endpoint, and an empty group uses up nothing', async () => {
+  /** Admitted runs that were not released. */
+  let admitted = 0;
+  const limits = limitedTo({
+    admitTick: async (_instanceId, { runs }) => {
+      admitted += runs;
+      return { kind: 'admitted', at: START };
+    },
+    releaseRuns: (_instanceId, runs) => {
+      admitted -= runs;
+    },
+  });
+  const sender = new ScriptedSender(() => respondWith(200));
+  let isChanged = false;
+  const wrap = (store: Store): Store => ({
+    ...store,
+    async commit(units) {
+      const isTick = units.some(({ guards }) => guards.some(({ kind }) => kind === 'schedule-due'));
+      if (isTick && isChanged) {
+        isChanged = false;
+        return units.map(() => ({ kind: 'changed' }));
+      }
+      return store.commit(units);
+    },
+  });
+  await withRuntime(
+    caller(),
+    async (bench) => {
+      const settings = { ...SETTINGS, message: { method: 'POST', urlGroup: 'all' } };
+      const { scheduleId } = await putSchedule(bench.runtime, command({ workflowUrl: 'all', settings }));
+      await passTime(bench, HOUR_MS);
+      assert.deepEqual([admitted, (await bench.store.findSchedule(id(scheduleId)))?.nextAt], [0, START + 2 * HOUR_MS]);
+      const endpoints = ['a', 'b', 'c'].map((name) => ({ name, url: `http://app/${name}` }));
+      await bench.runtime.urlGroups.addEndpoints({ instanceId: INSTANCE, name: 'all', endpoints });
+      isChanged = true;
+      await passTime(bench, HOUR_MS);
+      assert.equal(isChanged, false);
+      assert.deepEqual([admitted, sender.sent.length], [3, 3]);
+    },
+    { limits, wrap, sender },
   );
 });
 

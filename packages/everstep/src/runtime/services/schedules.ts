@@ -264,7 +264,17 @@ export class Schedules implements ScheduleService {
     const { commit, drive, context, log, limits, writes, observer = NO_OBSERVER } = this.options;
     const { instanceId, scheduleId } = schedule;
     try {
-      const admission = await limits.admitTick(instanceId, schedule.payload.body.length);
+      const endpoints = await this.endpointsOf(schedule);
+      const runs = endpoints?.length ?? 1;
+      if (runs === 0) {
+        const skippedTick = skipTick(schedule, null, context());
+        if (!skippedTick) return false;
+        await commit(skippedTick.unit);
+        observer.scheduleTicked('skipped', 0);
+        log.warn({ instanceId, scheduleId }, 'schedule tick was skipped, its URL group has no endpoints');
+        return true;
+      }
+      const admission = await limits.admitTick(instanceId, { bodyBytes: schedule.payload.body.length, runs });
       if (admission.kind !== 'admitted') {
         const skippedTick = skipTick(schedule, admission.kind, context());
         if (!skippedTick) return false;
@@ -273,17 +283,11 @@ export class Schedules implements ScheduleService {
         log.warn({ instanceId, scheduleId, reason: admission.message }, 'schedule tick was rejected, waiting for the next tick');
         return true;
       }
-      const endpoints = await this.endpointsOf(schedule);
-      if (endpoints?.length === 0) {
-        const skippedTick = skipTick(schedule, null, context());
-        if (!skippedTick) return false;
-        await commit(skippedTick.unit);
-        observer.scheduleTicked('skipped', 0);
-        log.warn({ instanceId, scheduleId }, 'schedule tick was skipped, its URL group has no endpoints');
-        return true;
-      }
       const firedSchedule: FiredSchedule | null = fireSchedule(schedule, context(), { endpoints, admittedAt: admission.at });
-      if (!firedSchedule) return false;
+      if (!firedSchedule) {
+        limits.releaseRuns(instanceId, runs, admission);
+        return false;
+      }
       const result = await commit(firedSchedule.unit);
       // A failed guard means that the schedule has ticked or was changed, so it is read again. If only the response was lost,
       // the scan of due tasks finds the run.
@@ -292,7 +296,7 @@ export class Schedules implements ScheduleService {
         observer.scheduleTicked('started', now - (schedule.nextAt ?? now));
         for (const startedRun of firedSchedule.startedRuns) drive(startedRun, schedule.payload);
       } else {
-        limits.releaseRuns(instanceId, 1, admission);
+        limits.releaseRuns(instanceId, runs, admission);
         this.isRoundPending = true;
       }
       if (firedSchedule.schedule.nextAt === null) log.warn({ instanceId, scheduleId }, 'schedule has no next tick');

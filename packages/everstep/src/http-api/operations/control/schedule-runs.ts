@@ -4,15 +4,26 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ScheduleRunStarted, ScheduleTicks } from '../../../contract/schedules.js';
+import type { Schedule } from '../../../engine/runs/run.js';
 import { nextTicks } from '../../../engine/schedules/schedule.js';
 import { allowRuns, allowSize, startAllowedRuns } from '../../admission/plan-limits.js';
 import { change } from '../../audited/audit-rule.js';
-import { type Operation, operation, respond } from '../../operation.js';
+import { type ApiContext, type Operation, operation, respond } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
 import { allowNamedObjects } from '../../quotas/named-objects.js';
 import { noSuchSchedule, SchedulePath } from './schedules.js';
 
 const TAG = 'Schedules';
+
+/** Returns the number of runs that the schedule starts: one, or one for each endpoint of its URL group. */
+async function countRuns({ service }: ApiContext, { instanceId, settings }: Schedule): Promise<number> {
+  const name = settings.message?.urlGroup;
+  if (name === undefined) return 1;
+  return (await service.urlGroups.find({ instanceId, name }))?.endpoints.length ?? 0;
+}
+
+const noEndpoints = (scheduleId: string): ApiError =>
+  new ApiError('conflict', `the URL group of schedule ${quoteValue(scheduleId)} has no endpoints; add an endpoint first`);
 
 const listScheduleTicks = operation({
   operationId: 'listScheduleTicks',
@@ -48,7 +59,7 @@ const runSchedule = operation({
   tag: TAG,
   summary: 'Start a run of a schedule now',
   description:
-    'Starts one run with the payload and settings of the schedule, including its delay. A schedule of messages sends one message, or one for each endpoint of its URL group. The run counts as a trigger, and is shown as the last run of the schedule. The next run time does not change. A paused schedule stays paused.',
+    'Starts one run with the payload and settings of the schedule, including its delay. A schedule of messages sends one message, or one for each endpoint of its URL group. Each run or message counts as a trigger, and the last one is shown as the last run of the schedule. The next run time does not change. A paused schedule stays paused.',
   method: 'POST',
   path: '/v2/schedules/{scheduleId}/run',
   unknownQuery: 'refuse',
@@ -71,13 +82,16 @@ const runSchedule = operation({
     const schedule = await reads.schedules.findSchedule({ instanceId, scheduleId });
     if (!schedule) throw noSuchSchedule(scheduleId);
     allowSize(context, instanceId, schedule.payload.body);
+    const runs = await countRuns(context, schedule);
+    if (runs === 0) throw noEndpoints(scheduleId);
     await allowNamedObjects(context, instanceId, [schedule.settings]);
-    const runAdmission = await allowRuns(context, instanceId);
+    const runAdmission = await allowRuns(context, instanceId, runs);
     const outcome = await startAllowedRuns(
       context,
-      { instanceId, runs: 1, runAdmission },
+      { instanceId, runs, runAdmission },
       () => service.schedules.run({ instanceId, scheduleId, admittedAt: runAdmission.at }),
-      ({ kind }) => (kind === 'started' ? 1 : 0),
+      // This differs from the number admitted if the endpoints of the group have changed.
+      (scheduleRun) => (scheduleRun.kind === 'started' ? scheduleRun.count : 0),
     );
     switch (outcome.kind) {
       case 'started': {
@@ -85,10 +99,7 @@ const runSchedule = operation({
         return respond(200, { workflowRunId, workflowCreatedAt: createdAt, started: outcome.count });
       }
       case 'no-endpoints':
-        throw new ApiError(
-          'conflict',
-          `the URL group of schedule ${quoteValue(scheduleId)} has no endpoints; add an endpoint first`,
-        );
+        throw noEndpoints(scheduleId);
       case 'not-found':
         throw noSuchSchedule(scheduleId);
     }

@@ -224,6 +224,26 @@ test('deduplicated and rejected messages of the published client do not count ag
   assert.equal((await harness.call('POST', PUBLISHED)).status, 429);
 });
 
+test('a manual start of a schedule counts one run for each endpoint of its URL group', async (t) => {
+  const harness = await open(t, { plan: 'daily' });
+  const json = { 'content-type': 'application/json', 'upstash-telemetry-sdk': 'test' };
+  const addEndpoints = (...names: readonly string[]) => {
+    const endpoints = names.map((name) => ({ name, url: `http://m.test/${name}` }));
+    return harness.call('POST', '/v2/topics/all/endpoints', { headers: json, body: JSON.stringify({ endpoints }) });
+  };
+  await addEndpoints('a', 'b', 'c');
+  const headers = { 'upstash-cron': '0 9 * * *', 'upstash-schedule-id': 'news' };
+  assert.equal((await harness.call('POST', '/v2/schedules/all', { headers })).status, 200);
+  const run = () => harness.call('POST', '/v2/schedules/news/run');
+  const refused = await run();
+  assert.deepEqual([refused.status, codeOf(refused)], [429, 'daily-limit-reached']);
+  await harness.call('DELETE', '/v2/topics/all', { headers: json });
+  assert.equal((await run()).status, 409);
+  await addEndpoints('a', 'b');
+  assert.equal((await run()).status, 200);
+  assert.equal((await harness.call('POST', TRIGGER)).status, 429);
+});
+
 test('deduplicated runs of the published client do not count against the daily limit', async (t) => {
   const harness = await open(t, { plan: 'daily' });
   const headers = { 'upstash-deduplication-id': 'once', 'upstash-workflow-sdk-version': '1' };
