@@ -213,7 +213,11 @@ export function runSchedule(
     lastRunId: startedRuns.at(-1)?.run.workflowRunId ?? schedule.lastRunId,
   };
   const unit: CommitUnit = {
-    guards: [{ kind: 'schedule-due', instanceId, scheduleId, nextAt }, ...startedRuns.flatMap(({ unit }) => unit.guards)],
+    guards: [
+      { kind: 'schedule-due', instanceId, scheduleId, nextAt },
+      unchangedGuard(schedule, schedule),
+      ...startedRuns.flatMap(({ unit }) => unit.guards),
+    ],
     writes: [...startedRuns.flatMap(({ unit }) => unit.writes), { kind: 'put-schedule', schedule: updatedSchedule }],
   };
   return { schedule: updatedSchedule, startedRuns, unit };

@@ -295,3 +295,27 @@ test('a manual run during a tick loses neither run, and the schedule is read aga
     assert.deepEqual(await bench.runtime.schedules.run({ ...id('none'), admittedAt: null }), { kind: 'not-found' });
   });
 });
+
+test('a manual run keeps a change that another process made at the same time', async () => {
+  await withRuntime(caller(), async (bench) => {
+    const { scheduleId } = await putSchedule(bench.runtime, command());
+    const { findSchedule } = bench.store;
+    let isEdited = false;
+    bench.store.findSchedule = async (query) => {
+      const schedule = await findSchedule(query);
+      // The labels change between the read and the write. The next run time does not.
+      if (schedule && !isEdited) {
+        isEdited = true;
+        const edited = { ...schedule, settings: { ...schedule.settings, labels: ['edited'] } };
+        await bench.store.commit([{ guards: [], writes: [{ kind: 'put-schedule', schedule: edited }] }]);
+      }
+      return schedule;
+    };
+    assert.equal((await bench.runtime.schedules.run({ ...id(scheduleId), admittedAt: null })).kind, 'started');
+    assert.deepEqual((await findSchedule(id(scheduleId)))?.settings.labels, ['edited']);
+    assert.deepEqual(
+      (await runsIn(bench.store)).map(({ settings }) => settings.labels),
+      [['edited']],
+    );
+  });
+});
