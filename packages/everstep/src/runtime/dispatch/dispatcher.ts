@@ -18,6 +18,8 @@
  *
  * At most one delivery of a slot of a run is in these states. A delivery that is offered while an older one of the same slot
  * is in flight is kept in `dueAgain` and offered when that one ends: the older one may have read a state that is out of date.
+ * If a decision replaces the task in the slot by one with other limits, the older delivery is withdrawn from the gates; if it
+ * has passed them, it is not sent when it gets its slot, and the delivery in `dueAgain` is offered.
  *
  * Two conditions are checked twice, because a delivery can wait for a long time between the offer and the request:
  * - Whether it may be sent to its destination, at the offer and after the wait for a slot (`mayStart`). A breaker or a person
@@ -89,7 +91,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
   private readonly holders: GateHolders | null = null;
   /** Deliveries that other nodes make; null if no worker can be connected to another node. */
   readonly loans: Loans | null = null;
-  /** Deliveries that became due while an older one of the same slot was in flight. */
+  /** Deliveries that became due while an older one of the same slot was in flight, or waited for a slot with other limits. */
   private readonly dueAgain = new Map<string, Delivery>();
   /** Cancel functions of the timers of deliveries that could not be attempted. */
   private readonly retries = new Set<() => void>();
@@ -132,6 +134,8 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
   dispatch(delivery: Delivery): void {
     const { instanceId, queue } = delivery.limits;
     if (this.holders && queue !== undefined) this.holders.messageQueued(instanceId);
+    else if (!this.isInFlight(delivery) && this.gates.withdrawOutdated(delivery))
+      this.dueAgain.set(deliveryKeyOf(delivery), delivery);
     else this.redispatch(delivery);
   }
 
@@ -166,6 +170,14 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     if (this.isInFlight(delivery)) this.dueAgain.set(deliveryKeyOf(delivery), delivery);
   }
 
+  /** Returns and removes the delivery that became due while this one of the same slot was not done. */
+  private takeDueAgain(delivery: Delivery): Delivery | undefined {
+    const id = deliveryKeyOf(delivery);
+    const next = this.dueAgain.get(id);
+    this.dueAgain.delete(id);
+    return next;
+  }
+
   // ---------------------------------------------------------------- in flight ► released ► outcome
 
   startDelivery(delivery: Delivery): void {
@@ -187,6 +199,15 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
 
   private async attempt(delivery: Delivery, outcomeRecorded: Promise<void>): Promise<void> {
     const { cluster } = this.deps;
+    // Deliveries in flight are entered later than this.
+    const replacement = this.takeDueAgain(delivery);
+    if (replacement) {
+      this.slots.done(delivery);
+      this.gates.done(delivery, NOT_MADE);
+      this.onSlotFreed(delivery);
+      this.redispatch(replacement);
+      return;
+    }
     if (!this.gates.mayStart(delivery) || this.deps.isDeleted(delivery.limits.instanceId)) {
       // The destination of the delivery was held while it waited for a slot, so it waits at the gate again; or its queue
       // instance was deleted.
@@ -204,8 +225,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     } finally {
       endsLoan = this.loans?.attemptEnded(delivery, attempt) ?? false;
       this.slots.done(delivery);
-      nextDelivery = this.dueAgain.get(deliveryKeyOf(delivery));
-      this.dueAgain.delete(deliveryKeyOf(delivery));
+      nextDelivery = this.takeDueAgain(delivery);
       nodeIdAtRelease = cluster?.nodeId;
       this.gates.done(delivery, attempt?.result ?? NOT_MADE);
       this.onSlotFreed(delivery);

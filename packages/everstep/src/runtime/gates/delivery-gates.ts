@@ -33,6 +33,9 @@ export interface DeliveryGatesOptions {
   readonly transitMs: (periodMs: number) => number;
 }
 
+const haveSameGates = (a: DeliveryLimits, b: DeliveryLimits): boolean =>
+  a.origin === b.origin && a.pool === b.pool && a.flowControlKey === b.flowControlKey && a.queue === b.queue;
+
 export class DeliveryGates implements GateListener {
   private readonly deps: GateDeps;
   private readonly exit: GatesExit;
@@ -100,6 +103,19 @@ export class DeliveryGates implements GateListener {
     if (!delivery?.list) return;
     this.deliveries.delete(id);
     this.instance(delivery.limits.instanceId).withdraw(delivery);
+  }
+
+  /**
+   * Removes the delivery of the slot if it waits and its task was replaced by one with the limits of `delivery`. Returns whether
+   * it has already passed with other limits: then it remains until it is done.
+   */
+  withdrawOutdated(delivery: Delivery): boolean {
+    const existing = this.deliveries.get(deliveryKeyOf(delivery));
+    // The node that lent a delivery applies the limits.
+    if (!existing || existing.limits.lentBy !== undefined || haveSameGates(existing.limits, delivery.limits)) return false;
+    const hasPassed = existing.list === null;
+    this.withdraw(delivery);
+    return hasPassed;
   }
 
   /**
