@@ -48,11 +48,14 @@ export interface RunService {
   fork(command: ForkCommand): Promise<ForkOutcome>;
   /**
    * Records a submission of the endpoint of the active run with this id. Resolves when it is durable. A repeated submission of
-   * the same steps is accepted and has no effect.
+   * the same steps is accepted and has no effect. The run id can be that of an earlier run that has ended: with `createdAt` (Unix
+   * ms), only the run that was created at this time is considered. Without it, the submission is not recorded in a run of which
+   * nothing was delivered.
    */
   submit(command: {
     readonly instanceId: string;
     readonly workflowRunId: string;
+    readonly createdAt?: number;
     readonly submission: Submission;
   }): Promise<SubmissionOutcome | 'not-found'>;
   /** Cancels the active run with this id. */

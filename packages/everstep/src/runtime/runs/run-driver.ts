@@ -7,7 +7,7 @@
 import { LIMITS } from '../../config/limits.js';
 import type { DecisionContext } from '../../engine/ids.js';
 import type { Decision, NewRun } from '../../engine/runs/decision.js';
-import { CALLBACK_SLOT, type Run, type Task } from '../../engine/runs/run.js';
+import { ADVANCE_SLOT, CALLBACK_SLOT, type Run, type Task } from '../../engine/runs/run.js';
 import type { Submission } from '../../engine/runs/submissions.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
 import { NO_OBSERVER } from '../../ports/observer.js';
@@ -58,9 +58,12 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   /** Membership in the cluster; null if no other process uses the store. */
   private readonly membership: Membership | null;
   private isStopping = false;
+  /** Time when this driver was created, Unix ms. Runs that were created later were delivered only by it and by other nodes. */
+  private readonly createdAt: number;
 
   constructor(options: RunDriverOptions) {
     const deps = createRuntimeDeps(options);
+    this.createdAt = deps.clock.now();
     const { store, clock, limits, owners, writes, cluster, isDeleted, context, observer, traces } = deps;
     this.deps = deps;
     const cache = new RunCache(store, clock, options.cachedRuns ?? CACHED_RUNS, owners);
@@ -207,10 +210,18 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     this.dispatcher.dropInstance(instanceId);
   }
 
-  /** Records the submission of an endpoint. Resolves with `taken` once the submission is durable. */
-  async submit(runKey: string, submission: Submission): Promise<SubmissionOutcome> {
+  /**
+   * Records the submission of an endpoint. Resolves with `taken` once the submission is durable. If it is not identified, it may
+   * be of an earlier run with the same id.
+   */
+  async submit(
+    runKey: string,
+    submission: Submission,
+    { isIdentified }: { readonly isIdentified: boolean },
+  ): Promise<SubmissionOutcome> {
     const deliveryStartedAt = this.cache.peek(runKey)?.deliveryStartedAt;
     return this.writes.persistWithin(SUBMISSION_WAIT_MS, submission, async () => {
+      if (!isIdentified && (await this.isUndelivered(runKey))) return 'not-active';
       let isActive = false;
       const inspect = (): void => {
         isActive = true;
@@ -220,6 +231,17 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
       const isIgnored = decision === null && submission.end !== undefined;
       return isIgnored && (await this.decisions.isActive(runKey)) ? 'end-not-requested' : 'taken';
     });
+  }
+
+  /** Returns whether the run is active and certainly nothing of it was delivered, so that no endpoint works on it. */
+  private async isUndelivered(runKey: string): Promise<boolean> {
+    const entry = await this.cache.load(runKey);
+    const task = entry?.run.tasks.get(ADVANCE_SLOT);
+    if (!entry || task?.kind !== 'advance' || task.dueAt === null) return false;
+    const { known, quietAt, createdAt } = entry.run;
+    if (known > 1 || quietAt >= 0 || task.retried > 0 || this.dispatcher.isInFlight({ runKey, slot: ADVANCE_SLOT })) return false;
+    // Another node, or this process before a restart, may have delivered a run that is due.
+    return task.dueAt > this.deps.clock.now() || (!this.deps.cluster && createdAt > this.createdAt);
   }
 
   // ---------------------------------------------------------------- decisions

@@ -72,9 +72,11 @@ export class Runs implements RunService {
   }
 
   async submit(command: Parameters<RunService['submit']>[0]): ReturnType<RunService['submit']> {
-    const run = await this.options.store.findRun(command);
+    const { instanceId, workflowRunId, createdAt, submission } = command;
+    const isIdentified = createdAt !== undefined;
+    const run = await this.options.store.findRun({ instanceId, workflowRunId, ...(isIdentified ? { createdAt } : {}) });
     if (!run) return 'not-found';
-    return this.options.driver.submit(run.key, command.submission);
+    return this.options.driver.submit(run.key, submission, { isIdentified });
   }
 
   async cancel(command: { readonly instanceId: string; readonly workflowRunId: string }): Promise<CancelOutcome> {

@@ -131,7 +131,7 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
     submittedItems.map(({ item }) => item),
     context.service.now(),
   );
-  await Promise.all([...submissions].map(([runId, submission]) => submit(runId, submission, context, caller)));
+  await Promise.all([...submissions].map(([runId, runSubmission]) => submit(runId, runSubmission, context, caller)));
   for (const { index } of submittedItems) results[index] = { messageId: context.service.newId('msg') };
 
   const runStarts: typeof triggers = [];

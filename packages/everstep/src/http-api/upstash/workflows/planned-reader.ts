@@ -35,6 +35,8 @@ const InvokeHeaders = Type.Object({
 /** A planned step and the id of its run. */
 export interface OwnedStep {
   readonly workflowRunId: string;
+  /** Time when the run was created, Unix ms, if the SDK states it. */
+  readonly workflowCreatedAt?: number;
   readonly step: PlannedStep;
 }
 
@@ -139,7 +141,12 @@ export function readInvoke({ destination, headers, body }: BatchItem): OwnedStep
     ...(callbackUrl === undefined ? {} : { failureCallback: { url: callbackUrl, headers: families[FAILURE_CALLBACK_FORWARD] } }),
     ...deliveryOf(values),
   };
-  return { workflowRunId, step: { stepId, name, type: 'Invoke', invoke } };
+  const createdAt = request.workflowRunCreatedAt;
+  return {
+    workflowRunId,
+    ...(typeof createdAt === 'number' && Number.isSafeInteger(createdAt) ? { workflowCreatedAt: createdAt } : {}),
+    step: { stepId, name, type: 'Invoke', invoke },
+  };
 }
 
 /** Reads a wait step. `runIdHeader` is the value of the request header with the id of the run. */

@@ -171,7 +171,7 @@ const waitForEvent = operation({
       if (query !== '' || id.startsWith('/') || id.endsWith('/')) throw invalidEventId(`${id}${query && `?${query}`}`);
       return readWait(eventId, body, headerText(request.headers, RUN_ID_HEADER));
     });
-    await submit(workflowRunId, { done: [], planned: [step] }, context, caller);
+    await submit(workflowRunId, { submission: { done: [], planned: [step] } }, context, caller);
     return respond(200, { messageId: context.service.newId('msg') });
   },
 });

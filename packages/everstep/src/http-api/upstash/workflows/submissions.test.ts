@@ -28,7 +28,7 @@ const item = (body: unknown, headers: BatchItem['headers'] = OF_RUN, destination
   queue: null,
 });
 const step = (more: object = {}) => ({ stepId: 1, stepName: 'a', stepType: 'Run', concurrent: 1, ...more });
-const submitted = (...items: readonly BatchItem[]) => readSubmissions(items, NOW).get('wfr_1');
+const submitted = (...items: readonly BatchItem[]) => readSubmissions(items, NOW).get('wfr_1')?.submission;
 
 test('the kind of an item is determined by its headers', () => {
   const kinds = [OF_RUN, CALL, INVOKE, { 'upstash-workflow-init': 'true' }, {}, { 'upstash-workflow-init': 'false' }];
@@ -113,10 +113,8 @@ test('step names and run ids keep non-Latin text, however the header was encoded
       'upstash-callback-workflow-runid': runId,
       'upstash-callback-forward-upstash-workflow-stepname': name,
     };
-    const [[workflowRunId, { planned: [call] = [] }] = assert.fail()] = readSubmissions(
-      [item('', headers, 'http://third/')],
-      NOW,
-    );
+    const [[workflowRunId, { submission }] = assert.fail()] = readSubmissions([item('', headers, 'http://third/')], NOW);
+    const [call] = submission.planned;
     return [workflowRunId, call?.name];
   };
   assert.deepEqual(named(asReceived('Größe 日本'), asReceived('wfr_ü')), ['wfr_ü', 'Größe 日本']);
@@ -126,6 +124,16 @@ test('step names and run ids keep non-Latin text, however the header was encoded
     [...readSubmissions([item(step(), { ...OF_RUN, 'upstash-workflow-runid': asReceived('wfr_ü') })], NOW).keys()],
     ['wfr_ü'],
   );
+});
+
+test('an invoke step states the creation time of its run', () => {
+  const createdAtOf = (more: object) => {
+    const body = { step: step({ stepType: 'Invoke' }), workflowRunId: 'wfr_1', ...more };
+    return readSubmissions([item(body, INVOKE)], NOW).get('wfr_1')?.createdAt;
+  };
+  assert.equal(createdAtOf({ workflowRunCreatedAt: NOW }), NOW);
+  // The SDK sends null if its delivery had no such header.
+  assert.deepEqual([createdAtOf({ workflowRunCreatedAt: null }), createdAtOf({})], [undefined, undefined]);
 });
 
 const MISTAKES: readonly (readonly [what: string, read: () => unknown, message: RegExp])[] = [

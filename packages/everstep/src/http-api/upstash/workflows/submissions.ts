@@ -15,6 +15,14 @@ const RUN_ID_HEADER = 'upstash-workflow-runid';
 interface SubmittedSteps {
   done: Submission['done'];
   planned: Submission['planned'];
+  createdAt?: number | undefined;
+}
+
+/** The steps that one request submits to a run. */
+export interface RunSubmission {
+  readonly submission: Submission;
+  /** Time when the run was created, Unix ms, if the SDK states it. */
+  readonly createdAt?: number;
 }
 
 function addItem(item: BatchItem, stepsByRun: Map<string, SubmittedSteps>, now: number): void {
@@ -26,8 +34,9 @@ function addItem(item: BatchItem, stepsByRun: Map<string, SubmittedSteps>, now: 
   };
   const kind = kindOf(item);
   if (kind === 'call' || kind === 'invoke') {
-    const { workflowRunId, step } = kind === 'call' ? readCall(item) : readInvoke(item);
+    const { workflowRunId, workflowCreatedAt, step } = kind === 'call' ? readCall(item) : readInvoke(item);
     const steps = getOrCreateSteps(workflowRunId);
+    steps.createdAt ??= workflowCreatedAt;
     steps.planned = [...steps.planned, step];
     return;
   }
@@ -40,24 +49,31 @@ function addItem(item: BatchItem, stepsByRun: Map<string, SubmittedSteps>, now: 
 }
 
 /** Returns one submission for each run. Steps that are planned together arrive in one request. */
-export function readSubmissions(items: readonly BatchItem[], now: number): ReadonlyMap<string, Submission> {
+export function readSubmissions(items: readonly BatchItem[], now: number): ReadonlyMap<string, RunSubmission> {
   return withStepRefusals(() => {
     const stepsByRun = new Map<string, SubmittedSteps>();
     for (const item of items) addItem(item, stepsByRun, now);
-    for (const steps of stepsByRun.values()) steps.planned = [...steps.planned].sort((a, b) => a.stepId - b.stepId);
-    return stepsByRun;
+    return new Map(
+      [...stepsByRun].map(([workflowRunId, { done, planned, createdAt }]) => [
+        workflowRunId,
+        {
+          submission: { done, planned: [...planned].sort((a, b) => a.stepId - b.stepId) },
+          ...(createdAt === undefined ? {} : { createdAt }),
+        },
+      ]),
+    );
   });
 }
 
 /** Submits steps to a run. Resolves when the submission is durable. Rejects with ApiError `run-over`. */
 export async function submit(
   workflowRunId: string,
-  submission: Submission,
+  runSubmission: RunSubmission,
   { service }: Pick<ApiContext, 'service'>,
   caller: Pick<Caller, 'instanceId' | 'scopes'>,
 ): Promise<void> {
   requireScope(caller, 'write');
   const { instanceId } = caller;
-  const outcome = await service.runs.submit({ instanceId, workflowRunId, submission });
+  const outcome = await service.runs.submit({ instanceId, workflowRunId, ...runSubmission });
   if (outcome !== 'taken') throw runOver();
 }
