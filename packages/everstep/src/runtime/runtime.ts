@@ -114,7 +114,7 @@ function createAlerts(
   const notices = new Notices({
     context,
     commit: decisions.commit.bind(decisions),
-    drive: ({ run }, payload) => driver.drive(run, payload),
+    drive: (startedRun, payload) => driver.drive(startedRun, payload),
     store: store.alerts,
     settings,
     dashboardUrl,
@@ -148,7 +148,7 @@ function createServices(options: RunDriverOptions, driver: RunDriver, { removal 
   const starts: RunStarts = {
     context: () => driver.context,
     commit: decisions.commit.bind(decisions),
-    drive: ({ run }, payload) => driver.drive(run, payload),
+    drive: (startedRun, payload) => driver.drive(startedRun, payload),
   };
   const { commit } = starts;
   const slicedStarts: RunStarts = { ...starts, commit: (unit) => commitInSlices({ store, commit, slices }, unit) };

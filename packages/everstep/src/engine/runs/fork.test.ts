@@ -212,12 +212,13 @@ test('a fork of an invoked run does not report to the invoking run, and counts a
   assert.ok(unit.writes.some((write) => write.kind === 'count-messages' && write.messages === 1));
 });
 
-test('redaction, labels and limits of the run still apply', () => {
+test('redaction, labels and the flow control key of the run still apply, and the limits of the key do not change', () => {
   const redact = { body: true, headers: [], fields: [] };
   const flowControl = { key: 'k', parallelism: 1 };
   const { run, unit } = forked(original({}, { redact, flowControl }), [], {});
   assert.deepEqual(run.settings, { ...SETTINGS, redact, flowControl });
-  assert.ok(unit.writes.some((write) => write.kind === 'put-flow-control'));
+  const [keyWrite] = unit.writes.filter((write) => write.kind === 'put-flow-control');
+  assert.deepEqual(keyWrite?.flowControl, { key: 'k' });
 });
 
 test('stored events and pending tasks stay with the original run', () => {

@@ -171,6 +171,7 @@ export function forkRun(
       notBefore: null,
       deduplicationId: null,
       admittedAt: request.admittedAt,
+      keepsLimits: true,
     },
     context,
   );
@@ -198,6 +199,7 @@ export function forkRun(
   return {
     kind: 'forked',
     run,
+    keepsLimits: startedRun.keepsLimits,
     payload: newPayload,
     edited: forkedJournal.editedSteps.map(({ stepId }) => stepId),
     unit: { guards: [{ kind: 'run-present', runKey: original.key }, ...startedRun.unit.guards], writes },

@@ -145,6 +145,10 @@ function overriddenFlowControl(original: FlowControl | null, overrides: Override
   return { key: key ?? originalKey, ...(limits ?? originalLimits) };
 }
 
+/** Returns whether the overrides set limits, or another key, which then has the limits of the failed run. */
+export const overridesLimits = ({ flowControl }: RunSettings, { flowControlKey, flowControlLimits }: Overrides): boolean =>
+  flowControlLimits !== undefined || (flowControlKey !== undefined && flowControlKey !== flowControl?.key);
+
 /** Returns the settings of a run that is resumed or restarted: all settings of the failed run, except those overridden. */
 export function recoveredSettings(settings: RunSettings, overrides: Overrides): RunSettings | 'no-flow-control-key' {
   const flowControl = overriddenFlowControl(settings.flowControl, overrides);

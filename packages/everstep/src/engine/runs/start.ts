@@ -7,6 +7,7 @@ import {
   ADVANCE_SLOT,
   CALLBACK_SLOT,
   type DialectName,
+  type FlowControl,
   type MessageSettings,
   type Run,
   type RunOrigin,
@@ -14,7 +15,7 @@ import {
   type RunSettings,
   type Task,
 } from './run.js';
-import { type Overrides, recoveredSettings } from './settings.js';
+import { type Overrides, overridesLimits, recoveredSettings } from './settings.js';
 
 /** A validated request for a run. */
 export interface StartCommand {
@@ -38,18 +39,31 @@ export interface StartCommand {
   readonly origin?: RunOrigin;
   /** Key of the new run, if an invocation has assigned one. If absent, a new key is generated. */
   readonly key?: string;
+  /** See `StartedRun.keepsLimits`. */
+  readonly keepsLimits?: boolean;
 }
 
 /** A new run, and the unit that creates it. */
 export interface StartedRun {
   readonly run: Run;
   readonly unit: CommitUnit;
+  /**
+   * Whether the limits of the flow control key stay as they are: a run that continues another one has the limits that were set
+   * when that one was triggered, and the key may have other limits since.
+   */
+  readonly keepsLimits: boolean;
 }
 
-function flowControlWrites(run: Run, context: DecisionContext): readonly StoreWrite[] {
-  const flowControl = run.settings.flowControl;
+/** Returns the limits that a new run sets; without limits, it leaves those of the key unchanged. Null if it has no key. */
+export function limitsSetBy({ run, keepsLimits }: Pick<StartedRun, 'run' | 'keepsLimits'>): FlowControl | null {
+  const { flowControl } = run.settings;
+  return flowControl && keepsLimits ? { key: flowControl.key } : flowControl;
+}
+
+function flowControlWrites(started: Pick<StartedRun, 'run' | 'keepsLimits'>, context: DecisionContext): readonly StoreWrite[] {
+  const flowControl = limitsSetBy(started);
   if (flowControl === null) return [];
-  return [{ kind: 'put-flow-control', instanceId: run.instanceId, flowControl, at: context.now }];
+  return [{ kind: 'put-flow-control', instanceId: started.run.instanceId, flowControl, at: context.now }];
 }
 
 const putTasks = (run: Run): readonly StoreWrite[] =>
@@ -102,13 +116,13 @@ export function startRun(command: StartCommand, context: DecisionContext): Start
     keptEvents: [],
     failureFunction: false,
   };
-  const { deduplicationId, instanceId } = command;
+  const { deduplicationId, instanceId, keepsLimits = false } = command;
   const guards: StoreGuard[] = [];
   const writes: StoreWrite[] = [
     { kind: 'create-run', run, input: command.payload },
     ...putTasks(run),
     ...countStart(run, command.admittedAt ?? null, context),
-    ...flowControlWrites(run, context),
+    ...flowControlWrites({ run, keepsLimits }, context),
     ...queueWrites(run),
   ];
   // A newly generated id is unique, so only a caller's id needs the check.
@@ -118,7 +132,7 @@ export function startRun(command: StartCommand, context: DecisionContext): Start
     const expiresAt = context.now + LIMITS.deduplicationWindowMs;
     writes.push({ kind: 'remember-deduplication', instanceId, deduplicationId, runKey: key, expiresAt });
   }
-  return { run, unit: { guards, writes } };
+  return { run, unit: { guards, writes }, keepsLimits };
 }
 
 /** A validated request to resume or restart a failed run. */
@@ -218,12 +232,13 @@ export function recoverRun(
     if (run.failureFunction) writes.push({ kind: 'note-failure-function', runKey: run.key });
   }
   writes.push(...putTasks(run), ...countStart(run, request.admittedAt ?? null, context));
-  writes.push(...flowControlWrites(run, context), ...queueWrites(run));
+  const keepsLimits = !overridesLimits(failedRun.settings, overrides);
+  writes.push(...flowControlWrites({ run, keepsLimits }, context), ...queueWrites(run));
   writes.push({
     kind: 'take-dead-letter',
     instanceId: run.instanceId,
     dlqId,
     became: { kind, runKey: run.key, at: context.now },
   });
-  return { run, unit: { guards, writes } };
+  return { run, unit: { guards, writes }, keepsLimits };
 }

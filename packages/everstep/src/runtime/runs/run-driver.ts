@@ -8,6 +8,7 @@ import { LIMITS } from '../../config/limits.js';
 import type { DecisionContext } from '../../engine/ids.js';
 import type { Decision, NewRun } from '../../engine/runs/decision.js';
 import { ADVANCE_SLOT, CALLBACK_SLOT, type Run, type Task } from '../../engine/runs/run.js';
+import { limitsSetBy, type StartedRun } from '../../engine/runs/start.js';
 import type { Submission } from '../../engine/runs/submissions.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
 import { NO_OBSERVER } from '../../ports/observer.js';
@@ -83,7 +84,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     this.events = new Events({ store, decisions, context, isDeleted, traces });
     this.invocations = new Invocations({
       ...{ store, decisions, context, limits, traces },
-      drive: (run, payload) => this.drive(run, payload),
+      drive: (run, payload) => this.drive({ run, keepsLimits: false }, payload),
     });
     this.callbacks = new Callbacks({
       ...{ store, writes, decisions, context, traces, sender: deps.messageSender },
@@ -175,12 +176,13 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   }
 
   /** Adds a run that has just become durable to the cache, and acts on its first tasks. */
-  drive(run: Run, payload: StartPayload): void {
+  drive(startedRun: Pick<StartedRun, 'run' | 'keepsLimits'>, payload: StartPayload): void {
+    const { run } = startedRun;
     const { clock, limits, isDeleted } = this.deps;
     if (isDeleted(run.instanceId)) return;
     this.dispatcher.runCreated(run.instanceId);
     limits.onMessagesCounted(run.instanceId);
-    const { flowControl } = run.settings;
+    const flowControl = limitsSetBy(startedRun);
     if (flowControl) this.gates.noteLimits(run.instanceId, flowControl);
     // A scan may have found the run before the response to its trigger. Then the state that the scan has read is used.
     const entry = this.cache.peek(run.key) ?? this.cache.add(run, payload);
@@ -249,7 +251,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   onDecisionDurable(entry: CachedRun, decision: Decision, before: Run): void {
     const { outcome, writes } = decision;
     const { limits } = this.deps;
-    for (const newRun of decision.newRuns ?? []) this.drive(newRun.run, newRun.payload);
+    for (const newRun of decision.newRuns ?? []) this.drive({ run: newRun.run, keepsLimits: false }, newRun.payload);
     if (decision.deadLetter) this.onDeadLetter();
     if (outcome) {
       this.handleEnd(entry, decision, before);
@@ -266,7 +268,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   }
 
   onNoticeCreated({ run, payload }: NewRun): void {
-    this.drive(run, payload);
+    this.drive({ run, keepsLimits: false }, payload);
   }
 
   onBatchLost(): void {

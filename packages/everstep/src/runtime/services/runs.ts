@@ -46,7 +46,7 @@ export class Runs implements RunService {
     const result = await driver.decisions.commit(startedRun.unit);
     switch (result.kind) {
       case 'applied':
-        driver.drive(startedRun.run, command.payload);
+        driver.drive(startedRun, command.payload);
         return { kind: 'started', run: referenceOf(startedRun) };
       case 'run-id-taken':
       case 'duplicate':
@@ -65,7 +65,7 @@ export class Runs implements RunService {
         slices,
         commit: (unit) => driver.decisions.commit(unit),
         context: () => driver.context,
-        drive: ({ run }, payload) => driver.drive(run, payload),
+        drive: (startedRun, payload) => driver.drive(startedRun, payload),
       },
       command,
     );
