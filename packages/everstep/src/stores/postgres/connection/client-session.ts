@@ -43,6 +43,22 @@ export const inForms = (text: string, parts: readonly string[]): Statement => ({
 /** Creates a statement that is planned for the values of each call. Connections do not prepare it under a name. */
 export const unprepared = (text: string): Statement => ({ name: '', text });
 
+/** Longest delay of a timer in Node: 24.8 days. */
+const MAX_TIMER_MS = 2_147_483_647;
+
+/** A query with an option that the types of the library do not include. */
+type LongQuery = pg.QueryConfig & { readonly query_timeout: number };
+
+/**
+ * Returns a query whose response the client awaits for as long as the connection is alive. The timeouts of the server are separate:
+ * the caller must also set `statement_timeout` and `lock_timeout` to 0.
+ */
+export const longQuery = (text: string, values: readonly (string | number)[] = []): LongQuery => ({
+  text,
+  values: [...values],
+  query_timeout: MAX_TIMER_MS,
+});
+
 /** Sends statements, through the pool or within one transaction. */
 export interface Session {
   readonly engine: Engine;

@@ -11,7 +11,7 @@ import { fakeProbe } from '../testing/fake-probe.js';
 import { openTestSchemas } from '../testing/schemas.js';
 import { Database, statement, unprepared } from './connection.js';
 import { StoreOpenError } from './errors.js';
-import { migrate } from './migrate.js';
+import { LOCK_CLASS, migrate } from './migrate.js';
 import { Primary } from './primary.js';
 import type { ServerState } from './server-probe.js';
 
@@ -235,6 +235,43 @@ if (typeof schemas === 'string') {
       const versions = await again.query(unprepared('SELECT version FROM schema_version'));
       assert.deepEqual(versions, [{ version: MIGRATIONS.length }]);
       await again.close();
+    });
+
+    test('a migration, and the wait for that of another process, may take longer than other calls may', {
+      timeout: 60_000,
+    }, async (t) => {
+      const fresh = await schemas.make({ hasTables: false });
+      const holder = new pg.Client({ connectionString: fresh.url });
+      await holder.connect();
+      await holder.query('SELECT pg_advisory_lock($1, hashtext(current_schema()))', [LOCK_CLASS]);
+      await holder.query('CREATE TABLE busy ()');
+      await holder.query('BEGIN; LOCK TABLE busy');
+      t.mock.timers.enable({ apis: ['setTimeout'] });
+      const migrating = new Database({ url: fresh.url, log: silent });
+      t.after(async () => {
+        t.mock.timers.reset();
+        await holder.end();
+        await migrating.close();
+      });
+      const migration = migrate(migrating, fresh.url, ['LOCK TABLE busy']);
+      const isBlocked = async () =>
+        (await holder.query('SELECT 1 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))')).rows
+          .length > 0;
+      const untilBlocked = async () => {
+        let hasEnded = false;
+        const ended = migration.finally(() => {
+          hasEnded = true;
+        });
+        while (!hasEnded && !(await isBlocked()));
+        if (hasEnded) await ended;
+      };
+      // It waits for the lock of migrations, and then for the table.
+      for (const release of ['SELECT pg_advisory_unlock_all()', 'COMMIT']) {
+        await untilBlocked();
+        t.mock.timers.tick(24 * 3_600_000);
+        await holder.query(release);
+      }
+      await migration;
     });
 
     test('instances of version 21 get the origins of the workflows that they ran, and not those of their messages', async () => {

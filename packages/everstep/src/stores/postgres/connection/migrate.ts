@@ -2,6 +2,7 @@
 import type pg from 'pg';
 import { StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
 import { MIGRATIONS } from '../migrations/index.js';
+import { longQuery } from './client-session.js';
 import type { Database } from './connection.js';
 import { locationOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
 
@@ -48,7 +49,7 @@ async function applyMigrations(client: pg.ClientBase, location: string, migratio
     if (index < version) continue;
     await client.query('BEGIN');
     try {
-      await client.query(sql);
+      await client.query(longQuery(sql));
       await client.query(
         'INSERT INTO schema_version VALUES (true, $1) ON CONFLICT (only_one) DO UPDATE SET version = excluded.version',
         [index + 1],
@@ -59,6 +60,15 @@ async function applyMigrations(client: pg.ClientBase, location: string, migratio
       throw error;
     }
   }
+}
+
+/**
+ * Takes the lock that a process holds while it changes the schema, for as long as another process holds it. The lock ends with the
+ * connection. From then on, the statements of the connection have no timeout on the server.
+ */
+export async function lockSchema(client: pg.ClientBase): Promise<void> {
+  await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
+  await client.query(longQuery('SELECT pg_advisory_lock($1, hashtext(current_schema()))', [LOCK_CLASS]));
 }
 
 /** Migrates the database. Rejects with StoreOpenError if it cannot be used. */
@@ -74,9 +84,7 @@ export async function migrate(database: Database, url: string, migrations: reado
         );
       }
       // One of several starting processes migrates; the others wait for it, as long as it takes.
-      await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
-      await client.query('SELECT pg_advisory_lock($1, hashtext(current_schema()))', [LOCK_CLASS]);
-      // The lock ends with the connection.
+      await lockSchema(client);
       await applyMigrations(client, location, migrations);
       return serverFacts;
     });

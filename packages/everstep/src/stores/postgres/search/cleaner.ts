@@ -1,7 +1,8 @@
 /**
  * Removes documents of removed namespaces in the background, releases their space, and analyzes tables that have grown.
  */
-import type pg from 'pg';
+
+import { longQuery } from '../connection/client-session.js';
 import { integer, textOrNull } from '../connection/columns.js';
 import { type Database, statement, unprepared } from '../connection/connection.js';
 import { createTableSql, findTable, lockCollection, retryOnTableChange, type StoredNamespace, tableOf } from './collection.js';
@@ -18,8 +19,6 @@ const MAX_COPIED = 50_000;
 const MIN_GONE_PER_REMAINING = 3;
 /** Number of documents that this process writes to a table before it checks whether the statistics of the table are up to date. */
 const CHECK_AFTER_DOCUMENTS = 20_000;
-
-const MAINTENANCE_TIMEOUT_MS = 6 * 60 * 60 * 1000;
 
 const SELECT_DELETED_NAMESPACES = statement('SELECT number FROM search_namespace WHERE index_id = $1 AND gone ORDER BY number');
 const SUM_DOCUMENTS = statement(`
@@ -148,9 +147,7 @@ export class Cleaner {
   private maintain(sql: string): Promise<void> {
     return this.database.withConnection(async (client) => {
       await client.query('SET statement_timeout = 0');
-      // The types of the library do not include `query_timeout`.
-      const query: pg.QueryConfig & { readonly query_timeout: number } = { text: sql, query_timeout: MAINTENANCE_TIMEOUT_MS };
-      await client.query(query);
+      await client.query(longQuery(sql));
     });
   }
 }
