@@ -61,13 +61,19 @@ const SELECT_OPEN_LOANS = statement(`
   WHERE t.due_at IS NOT NULL AND (t.claimed_by = u.node_id OR t.wanted_by = u.node_id)`);
 const BEGIN_LEAVING = statement('UPDATE node SET leaving = true WHERE node_id = $1 AND NOT leaving');
 const RELEASE_UNUSED_GATES = statement('DELETE FROM gate_lease WHERE node_id = $1 AND instance_id <> ALL($2::text[])');
+/**
+ * The condition on `due_at` is that of the index of claims. Parked tasks keep their claims, which have no effect: when such a task
+ * becomes due again, it gets a new claim or none.
+ */
 const RELEASE_UNUSED_CLAIMS = statement(`
-  UPDATE task t SET claimed_by = NULL, wanted_by = NULL WHERE t.claimed_by = $3 AND NOT EXISTS (
+  UPDATE task t SET claimed_by = NULL, wanted_by = NULL WHERE t.due_at IS NOT NULL AND t.claimed_by = $3 AND NOT EXISTS (
     SELECT 1 FROM ${unnest(TASK_REFERENCE)} AS u(${columnNames(TASK_REFERENCE)}) WHERE u.run_key = t.run_key AND u.slot = t.slot)`);
 const RELEASE_UNUSED_WANTED = statement(
   'UPDATE task SET wanted_by = NULL WHERE wanted_by = $1 AND instance_id <> ALL($2::text[])',
 );
-const RELEASE_CLAIMS = statement('UPDATE task SET claimed_by = NULL, wanted_by = NULL WHERE claimed_by = ANY($1::text[])');
+const RELEASE_CLAIMS = statement(
+  'UPDATE task SET claimed_by = NULL, wanted_by = NULL WHERE due_at IS NOT NULL AND claimed_by = ANY($1::text[])',
+);
 const RELEASE_WANTED = statement('UPDATE task SET wanted_by = NULL WHERE wanted_by = ANY($1::text[])');
 const RELEASE_GATES = statement('DELETE FROM gate_lease WHERE node_id = ANY($1::text[])');
 

@@ -45,7 +45,8 @@ export async function claimByInstance(
   return claimedRows.flat();
 }
 
-const IS_HELD_BY_NODES = '(claimed_by = ANY($1::text[]) OR wanted_by = ANY($1::text[]))';
+/** The condition on `due_at` is that of the index of claims. */
+const IS_HELD_BY_NODES = '((due_at IS NOT NULL AND claimed_by = ANY($1::text[])) OR wanted_by = ANY($1::text[]))';
 const SELECT_LOST_CLAIMANTS = statement(`
   SELECT DISTINCT claimed_by AS id FROM task WHERE due_at IS NOT NULL AND claimed_by IS NOT NULL AND claimed_by <> ALL($1::text[])`);
 const SELECT_LOST_RECEIVERS = statement(
@@ -54,9 +55,9 @@ const SELECT_LOST_RECEIVERS = statement(
 const SELECT_NODE_IDS = statement('SELECT node_id FROM node');
 const SELECT_INSTANCES_OF_HOLDERS = statement(`SELECT DISTINCT instance_id FROM task WHERE ${IS_HELD_BY_NODES}`);
 const SELECT_GATES = statement('SELECT instance_id FROM gate_lease WHERE node_id = ANY($1::text[])');
-const RELEASE_CLAIMS = statement(
-  'UPDATE task SET claimed_by = NULL, wanted_by = NULL WHERE instance_id = $2 AND claimed_by = ANY($1::text[])',
-);
+const RELEASE_CLAIMS = statement(`
+  UPDATE task SET claimed_by = NULL, wanted_by = NULL
+  WHERE instance_id = $2 AND due_at IS NOT NULL AND claimed_by = ANY($1::text[])`);
 const RELEASE_WANTED = statement('UPDATE task SET wanted_by = NULL WHERE instance_id = $2 AND wanted_by = ANY($1::text[])');
 const RELEASE_GATES = statement('DELETE FROM gate_lease WHERE instance_id = $2 AND node_id = ANY($1::text[])');
 
@@ -91,7 +92,7 @@ export async function releaseClaimsByInstance(session: TransactionSession, nodeI
   }
 }
 
-const SELECT_CLAIMS = statement('SELECT instance_id, run_key, slot FROM task WHERE claimed_by = $1');
+const SELECT_CLAIMS = statement('SELECT instance_id, run_key, slot FROM task WHERE due_at IS NOT NULL AND claimed_by = $1');
 const SELECT_INSTANCES_OF_RECEIVER = statement('SELECT DISTINCT instance_id FROM task WHERE wanted_by = $1');
 const RELEASE_CLAIM = statement(`
   UPDATE task SET claimed_by = NULL, wanted_by = NULL WHERE instance_id = $2 AND run_key = $3 AND slot = $4 AND claimed_by = $1`);
