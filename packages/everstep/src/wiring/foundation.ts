@@ -58,6 +58,7 @@ export async function openFoundation(prepared: PreparedStart, options: Foundatio
   const { accounts } = secrets;
   const plainStore: Store = { ...openedStore.store, accounts };
   const clocks = await openClocks(plainStore);
+  node?.setClock(clocks.now);
   const tracing = createTracing(config.tracing, { clock: clocks.steadyClock, now: clocks.now, log, observer });
   options.closers.add(() => tracing.close());
   return {

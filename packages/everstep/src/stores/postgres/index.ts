@@ -105,6 +105,11 @@ export interface OpenedNode {
   readonly sharedDailyRuns: SharedDailyRuns;
   /** The URL without its secrets, for display. */
   readonly location: string;
+  /**
+   * Sets the clock from which the due times of written tasks come. A task that is due by this clock when it is written belongs to
+   * this node. The default is the time of the cluster.
+   */
+  setClock(now: () => number): void;
   /** Runs `work` while no other process on the same database runs such work; the others wait. */
   exclusively<Result>(work: () => Promise<Result>): Promise<Result>;
 }
@@ -134,6 +139,7 @@ export async function openPostgresNode(
     store: createPostgresStore(database, cluster, options.commits),
     sharedDailyRuns: createSharedDailyRuns(database),
     location: locationOfUrl(options.url),
+    setClock: (now) => cluster.setClock(now),
     exclusively: (work) => exclusiveWork.run('start', work),
   };
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { createSystemClock } from '../../../clock/system-clock.js';
 import type { Run } from '../../../engine/runs/run.js';
 import type { Cluster, ClusterEvents, SharedChange } from '../../../ports/cluster.js';
 import type { DueTask } from '../../../ports/stores/store.js';
@@ -114,6 +115,16 @@ if (typeof schemas === 'string') {
       assert.deepEqual(keys(late), [later?.key]);
       assert.deepEqual(keys(await own(two)), [later?.key]);
       assert.equal(await one.store.nextDueAt({ after: 0 }), null);
+    });
+
+    test('a task belongs to the node that writes it if it is due by the clock of the node, although the database is behind', async () => {
+      const one = await join();
+      // The store has recorded a later time, or the clock of the database was set back.
+      const clock = createSystemClock({ notBefore: one.cluster.now() + 3_600_000, wall: () => one.cluster.now() });
+      one.setClock(clock.now);
+      const run = sampleRun(1);
+      await apply(one.store, [creation(run), ...putTasks(run.key, [advanceTask(clock.now())])]);
+      assert.deepEqual(keys(await own(one)), [run.key]);
     });
 
     test('each node lists all nodes and the tasks that they have claimed', async () => {

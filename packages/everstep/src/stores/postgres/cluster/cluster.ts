@@ -77,6 +77,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private pendingRelease: Promise<void> | null = null;
   private batches: Pick<BatchWriter, 'settled'> | null = null;
   private instances: RunInstances;
+  private clockNow = () => this.now();
   private isSuspended = false;
   /** Whether the node is leaving and claims no more tasks. */
   private isLeaving = false;
@@ -124,9 +125,17 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     this.instances = batches.instances;
   }
 
+  /**
+   * Sets the clock from which the due times of written tasks come. It can be ahead of `now` of this cluster, because it never goes
+   * backward: neither when the time of the database is set back, nor behind the latest time that the store has recorded.
+   */
+  setClock(now: () => number): void {
+    this.clockNow = now;
+  }
+
   /** The node and the time with which current writes claim their tasks. */
   get committing(): CommittingNode {
-    return { claimant: this.canClaim ? this.nodeId : null, now: this.now() };
+    return { claimant: this.canClaim ? this.nodeId : null, now: this.clockNow() };
   }
 
   private get canClaim(): boolean {

@@ -68,7 +68,7 @@ const park = (task: Task): Task => ({ ...task, dueAt: null });
 export interface WritingNode {
   /** Id of the node, for its claims; null if it must not claim tasks, because it is stopping or has lost its lease. */
   readonly claimant: string | null;
-  /** Unix ms by the clock of the node. Tasks with this or an earlier due time are due immediately. */
+  /** Unix ms by the clock from which the due times of tasks come. Tasks with this or an earlier due time are due immediately. */
   readonly now: number;
   /** Unix ms by the clock of the database, read within the transaction. */
   readonly databaseNow: number;
