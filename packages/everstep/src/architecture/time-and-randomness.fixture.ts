@@ -62,7 +62,11 @@ export const EXCEPTIONS: readonly Exception[] = [
   {
     reason: 'leases and fences are compared with the monotonic clock of the machine, which a simulated clock must not replace',
     kinds: ['clock', 'timers'],
-    paths: ['stores/postgres/cluster/cluster.ts', 'stores/postgres/cluster/node-lease.ts'],
+    paths: [
+      'stores/postgres/cluster/cluster.ts',
+      'stores/postgres/cluster/lease-watch.ts',
+      'stores/postgres/cluster/node-lease.ts',
+    ],
   },
   {
     reason: 'nodes use the time of the database; this measures how long ago it was read',

@@ -25,6 +25,7 @@ import { RunInstances } from '../runs/run-instances.js';
 import { claimDue, handOver, readOpenLoans, releaseClaims, releaseLostClaims } from './claims.js';
 import { ExclusiveWork } from './exclusive-work.js';
 import { gateHolderOf, gateHolderOnServers, gateStatusOf, publishGateStatus } from './gate-leases.js';
+import { LeaseWatch } from './lease-watch.js';
 import { type NodeFacts, NodeLease, type Renewal, readTime } from './node-lease.js';
 import { Notices } from './notices.js';
 import { claimQueued, claimQueuedOnServers } from './queue-claims.js';
@@ -62,6 +63,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private readonly log: Log;
   private readonly onTakeover: (nodes: number) => void;
   private readonly lease: NodeLease;
+  private readonly leaseWatch: LeaseWatch;
   /** A separate connection, so that the lease does not expire because all other connections are in use. */
   private readonly leaseDatabase: Database;
   private readonly exclusiveWork: ExclusiveWork;
@@ -70,7 +72,6 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private readonly confirmations = new Confirmations();
   private events: ClusterEvents = NO_EVENTS;
   private renewTimer: NodeJS.Timeout | undefined;
-  private expiryTimer: NodeJS.Timeout | undefined;
   private takeoverTimer: NodeJS.Timeout | undefined;
   private pendingRenewal: Promise<void> | null = null;
   private pendingSampling: Promise<void> | null = null;
@@ -97,6 +98,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     const limits = { maxConnections: 1, timeoutMs: leaseMs, idleTransactionMs: leaseMs };
     this.leaseDatabase = new Database({ url, log, primary, ...limits, skipsConfirmation: true });
     this.lease = new NodeLease({ leaseDatabase: this.leaseDatabase, database }, leaseMs, facts);
+    this.leaseWatch = new LeaseWatch(this.lease, () => this.onLeaseExpired());
     this.notices = new Notices(database, {
       primary,
       log,
@@ -273,7 +275,8 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     if (this.hasLeft) return;
     this.hasLeft = true;
     this.isLeaving = true;
-    for (const timer of [this.renewTimer, this.expiryTimer, this.takeoverTimer]) clearTimeout(timer);
+    for (const timer of [this.renewTimer, this.takeoverTimer]) clearTimeout(timer);
+    this.leaseWatch.stop();
     await Promise.all([this.pendingRenewal, this.pendingSampling, this.pendingRelease, this.batches?.settled()]);
     this.events = NO_EVENTS;
     if (this.hasJoined) await this.giveUpLease();
@@ -362,19 +365,15 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     this.events.resumed({ isNewNode: true });
   }
 
-  /** Starts a timer that detects that the lease was not renewed in time, because no other event reports its expiry. */
   private watchExpiry(): void {
-    clearTimeout(this.expiryTimer);
-    if (this.hasLeft) return;
-    this.expiryTimer = setTimeout(
-      () => {
-        if (this.lease.isValid || this.isSuspended || this.hasLeft) return;
-        this.isSuspended = true;
-        this.log.warn({ node: this.nodeId }, 'lease expired, node starts no work until it is renewed');
-        this.events.suspended();
-      },
-      Math.max(0, this.lease.until - performance.now()),
-    );
+    if (!this.hasLeft) this.leaseWatch.start();
+  }
+
+  private onLeaseExpired(): void {
+    if (this.isSuspended || this.hasLeft) return;
+    this.isSuspended = true;
+    this.log.warn({ node: this.nodeId }, 'lease expired, node starts no work until it is renewed');
+    this.events.suspended();
   }
 
   private async takeOver(): Promise<void> {
