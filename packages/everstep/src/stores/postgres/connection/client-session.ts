@@ -9,6 +9,7 @@ import type { Engine } from '../sharding/engine.js';
 import { routedStatement } from '../sharding/routed-statement.js';
 import { instancesIn, isPlainRead, reachableFormOf } from '../sharding/statement-facts.js';
 import type { Row } from './columns.js';
+import { isPlanOutdated } from './errors.js';
 import { pgValueOf, type SqlValue } from './sql-values.js';
 
 /** A statement that each connection prepares once under its name; without a name it is prepared each time. */
@@ -96,18 +97,36 @@ export function refusalOf(engine: Engine, original: Statement, values: readonly 
 /** Returns whether the statement can be repeated because it changes nothing. */
 export const isRead = (original: Statement): boolean => isPlainRead(formOf(original));
 
+/** Number of times that this process has started to prepare all statements again. */
+let preparationCount = 0;
+
+/**
+ * Sends a statement. If it was prepared before a migration changed its columns, this rejects with an error for which
+ * `isPlanOutdated` is true, and all statements are prepared again from then on. The new name and text are those of another
+ * statement, so that neither the connection nor a pooler uses the outdated one again.
+ */
+async function send(client: pg.ClientBase, { name, text }: Statement, values: readonly SqlValue[]): Promise<pg.QueryResult> {
+  const usedPreparation = preparationCount;
+  const isPreparedAgain = name !== '' && usedPreparation > 0;
+  const form = isPreparedAgain ? { name: `${name}_${usedPreparation}`, text: `${text}\n-- ${usedPreparation}` } : { name, text };
+  try {
+    return await client.query({ ...form, values: values.map(pgValueOf) });
+  } catch (error) {
+    if (usedPreparation === preparationCount && isPlanOutdated(error)) preparationCount++;
+    throw error;
+  }
+}
+
 export async function runStatement(client: pg.ClientBase, engine: Engine, original: Statement, values: readonly SqlValue[]) {
-  if (!engine.isDistributed) return client.query({ name: original.name, text: original.text, values: values.map(pgValueOf) });
+  if (!engine.isDistributed) return send(client, original, values);
   const form = formOf(original);
   const { statement, valuesOf } = routedStatement(form);
   const valueLists = valuesOf(values);
   const { servers } = engine;
   const reachableForm = servers?.isAnyDown ? reachableFormOf(form) : null;
   if (servers && reachableForm !== null)
-    return client.query({ text: reachableForm, values: [...(valueLists[0] ?? []), servers.reachableInstanceIds].map(pgValueOf) });
-  const [firstCall, ...laterCalls] = valueLists.map((parameters) =>
-    client.query({ ...statement, values: parameters.map(pgValueOf) }),
-  );
+    return send(client, unprepared(reachableForm), [...(valueLists[0] ?? []), servers.reachableInstanceIds]);
+  const [firstCall, ...laterCalls] = valueLists.map((parameters) => send(client, statement, parameters));
   const combinedResponse = await firstCall;
   if (!combinedResponse) throw new Error('a statement was not sent');
   for (const call of laterCalls) {

@@ -274,6 +274,35 @@ if (typeof schemas === 'string') {
       await migration;
     });
 
+    test('a statement is prepared again after a newer version has added a column', async () => {
+      await database.execute(unprepared('CREATE TABLE widened (a integer)'));
+      const read = statement('SELECT * FROM widened ORDER BY a');
+      const insert = statement('INSERT INTO widened (a) VALUES ($1) RETURNING *');
+      // Both connections have prepared the statements.
+      const prepare = () =>
+        database.transaction(async (session) => [await session.query(insert, [1]), await session.query(read)]);
+      await Promise.all([prepare(), prepare()]);
+      const widen = (column: string) =>
+        database.execute(unprepared(`ALTER TABLE widened ADD COLUMN ${column} integer DEFAULT 7`));
+      await widen('b');
+      assert.deepEqual((await database.query(read))[0], { a: 1, b: 7 });
+      await widen('c');
+      assert.deepEqual(await database.query(insert, [2]), [{ a: 2, b: 7, c: 7 }]);
+      await widen('d');
+      assert.equal((await database.snapshot((session) => session.query(read))).length, 3);
+      await widen('e');
+      await database.transaction(async (session) => {
+        session.send(insert, [3]);
+        await session.query(insert, [4]);
+      });
+      const rows = await Promise.all([database.query(read), database.query(read)]);
+      for (const read of rows)
+        assert.deepEqual(
+          read.map(({ a, e }) => [a, e]),
+          [1, 1, 2, 3, 4].map((a) => [a, 7]),
+        );
+    });
+
     test('instances of version 21 get the origins of the workflows that they ran, and not those of their messages', async () => {
       const fresh = await schemas.make({ hasTables: false });
       const older = new Database({ url: fresh.url, log: silent });

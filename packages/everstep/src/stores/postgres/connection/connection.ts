@@ -23,9 +23,9 @@ import {
   type TransactionSession,
 } from './client-session.js';
 import type { Row } from './columns.js';
-import { isShardReplaced, sqlStateOf, storeErrorOf, violatedConstraintOf } from './errors.js';
+import { isPlanOutdated, isShardReplaced, sqlStateOf, storeErrorOf, violatedConstraintOf } from './errors.js';
 import { Primary } from './primary.js';
-import type { SqlValue } from './sql-values.js';
+import { type SqlValue, TYPES } from './sql-values.js';
 import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
 
 export {
@@ -53,7 +53,6 @@ const DEFAULT_CONNECTIONS = 10;
 const MAX_ATTEMPTS = 8;
 const RETRY_DELAY_MS = 5;
 
-const INT8_OID = 20;
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
 
@@ -84,16 +83,10 @@ export class VersionConflictError extends Error {
 const isRetryable = (error: unknown, constraints: readonly string[]): boolean => {
   const sqlState = sqlStateOf(error);
   if (error instanceof VersionConflictError || sqlState === SERIALIZATION_FAILURE || sqlState === DEADLOCK) return true;
-  if (isShardReplaced(error)) return true;
+  if (isShardReplaced(error) || isPlanOutdated(error)) return true;
   const constraint = violatedConstraintOf(error);
   return constraint !== null && constraints.includes(constraint.replace(SHARD_SUFFIX, ''));
 };
-
-function parseInt8(digits: string): number {
-  const value = Number(digits);
-  if (!Number.isSafeInteger(value)) throw new RangeError(`${digits} is too large to be read as a number`);
-  return value;
-}
 
 /**
  * Returns the settings that each connection sends first. Acknowledged commits must be durable, whatever the defaults of the server
@@ -104,14 +97,6 @@ const sessionSettings = (idleTransactionMs: number): string => `${SYNCHRONOUS_CO
   SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;
   SET statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET lock_timeout = ${LOCK_TIMEOUT_MS};
   SET idle_in_transaction_session_timeout = ${idleTransactionMs}`;
-
-/** Reads bigint as a number, in these connections only. */
-export const TYPES: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
-    if (oid === INT8_OID && format !== 'binary') return parseInt8;
-    return pg.types.getTypeParser(oid, format as 'text');
-  }) as typeof pg.types.getTypeParser,
-};
 
 /** Returns a class of clients that connect to the server that is the primary when they are created. */
 const clientClassFor = (primary: Primary) =>
@@ -335,7 +320,7 @@ export class Database implements Session {
     return this.repeatRead(attemptOnce, () => instancesOf(statement, values), isRead(statement));
   }
 
-  /** Repeats a read after a server of the cluster failed, either without that server or on a new connection to it. */
+  /** Repeats a statement that must be prepared again, and a read after a server of the cluster failed. */
   private async repeatRead<Result>(
     read: () => Promise<Result>,
     instances: () => readonly string[],
@@ -345,6 +330,7 @@ export class Database implements Session {
       try {
         return await read();
       } catch (error) {
+        if (isPlanOutdated(error) && attempt < MAX_ATTEMPTS) continue;
         const failure = await this.convertError(error, instances);
         if (failure === error || !isRepeatable || !this.mayRepeat(failure, attempt)) throw failure;
       }

@@ -41,6 +41,17 @@ export const isShardReplaced = (error: unknown): boolean =>
   sqlStateOf(error) === INTERNAL_ERROR &&
   error.message.startsWith('could not find valid entry for shard');
 
+const FEATURE_NOT_SUPPORTED = '0A000';
+/**
+ * Returns whether the statement was prepared before the columns of its result changed, for example because a newer version added a
+ * column. It had no effect. The message depends on the language of the server, but the name of its function does not.
+ */
+export const isPlanOutdated = (error: unknown): boolean =>
+  error instanceof Error &&
+  sqlStateOf(error) === FEATURE_NOT_SUPPORTED &&
+  'routine' in error &&
+  error.routine === 'RevalidateCachedQuery';
+
 /**
  * SQLSTATEs (PostgreSQL, appendix A, "PostgreSQL Error Codes") with which the server ends the connection or accepts none. It is
  * unknown whether the last statements had an effect.

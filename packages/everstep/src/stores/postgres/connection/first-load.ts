@@ -11,19 +11,12 @@ import { createNamespace } from '../search/collection.js';
 import { writeDocuments } from '../search/index.js';
 import { POSTGRESQL } from '../sharding/engine.js';
 import { integer, type Row, text } from './columns.js';
-import {
-  runStatement,
-  type SqlValue,
-  type Statement,
-  statement,
-  type TransactionSession,
-  TYPES,
-  unprepared,
-} from './connection.js';
+import { runStatement, type SqlValue, type Statement, statement, type TransactionSession, unprepared } from './connection.js';
 import { locationOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
 import { LOCK_CLASS, OLDEST_SERVER_VERSION, readServerFacts } from './migrate.js';
 import { primaryUrl } from './primary.js';
 import { type Columns, columnArrays, columnNames, type RowOf, unnest } from './row-sets.js';
+import { TYPES } from './sql-values.js';
 import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
 import { checkTls } from './tls.js';
 

@@ -1,4 +1,5 @@
-/** Converts the values of statements to values that the library accepts. */
+/** Converts the values of statements to values that the library accepts, and reads those of rows. */
+import pg from 'pg';
 
 /** A text, number, boolean, bytes or null, or an array of them (`unnest($1::text[])`). */
 export type SqlValue = string | number | boolean | Uint8Array | null | readonly SqlValue[];
@@ -27,3 +28,19 @@ export function pgValueOf(value: SqlValue): PgValue {
   if (value instanceof Uint8Array) return bufferOf(value);
   return value !== null && typeof value === 'object' ? textOf(arrayOf(value)) : value;
 }
+
+const INT8_OID = 20;
+
+function parseInt8(digits: string): number {
+  const value = Number(digits);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${digits} is too large to be read as a number`);
+  return value;
+}
+
+/** Reads bigint as a number, in these connections only. */
+export const TYPES: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
+    if (oid === INT8_OID && format !== 'binary') return parseInt8;
+    return pg.types.getTypeParser(oid, format as 'text');
+  }) as typeof pg.types.getTypeParser,
+};
