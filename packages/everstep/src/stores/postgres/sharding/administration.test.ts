@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { LOCK_CLASS } from '../connection/migrate.js';
+import { IS_ON_CLUSTER } from '../testing/citus.js';
 import { openTestSchemas } from '../testing/schemas.js';
-import { administer, createTables } from './administration.js';
+import { administer, createTables, DistributionError, distribute } from './administration.js';
 
 const schemas = await openTestSchemas();
 const skip = typeof schemas === 'string' && schemas;
@@ -15,5 +17,26 @@ describe('administration of a distributed store', { skip, timeout: 60_000 }, () 
     await createTables(urlOfTwo);
     const found = await administer(urlOfTwo, async (client) => (await client.query('SELECT current_schema() AS name')).rows);
     assert.deepEqual(found, [{ name }]);
+  });
+
+  test('tables are distributed while no process changes the schema, and nodes are counted after that', {
+    skip: IS_ON_CLUSTER,
+  }, async () => {
+    const { url } = await made();
+    await administer(url, async (holder) => {
+      await holder.query('SELECT pg_advisory_lock($1, hashtext(current_schema()))', [LOCK_CLASS]);
+      const blocked = async () =>
+        (await holder.query('SELECT 1 FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))')).rows.length >
+        0;
+      // Without the extension, it rejects when it counts nodes, after it has the lock.
+      const outcome = administer(url, distribute).then(
+        () => 'distributed',
+        (error: unknown) => error,
+      );
+      let isBlocked = false;
+      while (!isBlocked) isBlocked = await Promise.race([blocked(), outcome.then(() => assert.fail('it did not wait'))]);
+      await holder.query('SELECT pg_advisory_unlock_all()');
+      assert.ok((await outcome) instanceof DistributionError);
+    });
   });
 });

@@ -1,5 +1,6 @@
 /** Distributes the tables of a schema over the servers of a Citus cluster. Tables that are already distributed do not change. */
 import type pg from 'pg';
+import { lockSchema } from '../connection/migrate.js';
 import { BY_INSTANCE, BY_RUN, ON_EVERY_SERVER } from './tables.js';
 
 /** How a table that is not distributed yet will be distributed. */
@@ -93,19 +94,22 @@ async function distributeTable(client: pg.ClientBase, { table, by }: Distributio
   );
 }
 
-/** Distributes one table after the other and reports each. Rejects with DistributionError while a node has a lease. */
+/**
+ * Distributes one table after the other and reports each. Rejects with DistributionError while a node has a lease. A node that
+ * starts waits until the connection is closed, because it must detect the distributed tables.
+ */
 export async function distribute(
   client: pg.ClientBase,
   { shards = DEFAULT_SHARDS, done }: { readonly shards?: number; readonly done?: (table: Distribution) => void } = {},
 ): Promise<void> {
+  // There is no timeout from here on, because existing rows are copied.
+  await lockSchema(client);
   const { pending, nodes } = await distributionState(client);
   if (pending.length > 0 && nodes.length > 0) {
     throw new DistributionError(
       `nodes are running (${nodes.join(', ')}); stop all nodes first, because they detect distributed tables only when they start`,
     );
   }
-  // There is no timeout, because existing rows are copied.
-  await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
   for (const pendingTable of pending) {
     await distributeTable(client, pendingTable, shards);
     done?.(pendingTable);

@@ -68,6 +68,19 @@ describe('tables on a Citus cluster', { skip: typeof schemas === 'string' && sch
     await assertHolds(url);
   });
 
+  test('a store that is opened while the tables are distributed waits, and then uses distributed tables', async () => {
+    const { url } = await schemas.make({ hasTables: false });
+    await (await openPostgresStore({ url, log })).close();
+    const opening: Promise<Store>[] = [];
+    const openFirst = () => {
+      if (opening.length === 0) opening.push(openPostgresStore({ url, log }));
+    };
+    await withClusterClient(url, (client) => distribute(client, { shards: 4, done: openFirst }));
+    const store = (await opening[0]) ?? assert.fail('no table was distributed');
+    after(() => store.close());
+    assert.ok(store.servers);
+  });
+
   test('an instance moves to another server and back while its runs continue', { timeout: 120_000 }, async () => {
     const { url } = await schemas.make();
     const store = await openPostgresStore({ url, log });
