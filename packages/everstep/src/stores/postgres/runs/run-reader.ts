@@ -60,15 +60,19 @@ export async function countRetriesBeforeFailure(session: Session, run: RunInInst
   return row ? integer(row, 'retried') : 0;
 }
 
-/** Reads a run in one snapshot. */
-export function loadRun(database: Database, run: RunInInstance): Promise<Run | null> {
+/**
+ * Reads a run in one snapshot. Usually its next position is known without the positions in its journal; otherwise, the run is read
+ * again together with them.
+ */
+export async function loadRun(database: Database, run: RunInInstance, withPositions = false): Promise<Run | null> {
   const values = runValues(run);
-  return database.snapshot(async (session) => {
-    const [identities, sizes, taskRows, events] = await Promise.all([
+  const loadedRun = await database.snapshot(async (session): Promise<Run | null | 'needs-positions'> => {
+    const [identities, sizes, taskRows, events, stepIdRows] = await Promise.all([
       session.query(SELECT_IDENTITY, values),
       session.query(SELECT_JOURNAL_SIZE, values),
       session.query(SELECT_TASKS, values),
       session.query(SELECT_EVENTS, values),
+      withPositions ? session.query(SELECT_STEP_IDS, values) : [],
     ]);
     const [identity, size] = [identities[0], sizes[0]];
     if (!identity || !size) return null;
@@ -81,7 +85,7 @@ export function loadRun(database: Database, run: RunInInstance): Promise<Run | n
       lastSlot: openTasks.at(-1)?.slot ?? 0,
     };
     const known = nextPosition(usedPositions);
-    const stepIdRows = known === null ? await session.query(SELECT_STEP_IDS, values) : [];
+    if (known === null && !withPositions) return 'needs-positions';
     return {
       ...runIdentityOf(identity),
       ...(known === null ? positionsIn(stepIdRows.map((step) => integer(step, 'step_id'))) : { known }),
@@ -94,6 +98,7 @@ export function loadRun(database: Database, run: RunInInstance): Promise<Run | n
       failureFunction: flag(identity, 'failure_function'),
     };
   });
+  return loadedRun === 'needs-positions' ? loadRun(database, run, true) : loadedRun;
 }
 
 export async function loadPayload(session: Session, run: RunInInstance): Promise<RunPayload | null> {
