@@ -27,7 +27,7 @@ import { ExclusiveWork } from './exclusive-work.js';
 import { gateHolderOf, gateHolderOnServers, gateStatusOf, publishGateStatus } from './gate-leases.js';
 import { LeaseWatch } from './lease-watch.js';
 import { type NodeFacts, NodeLease, type Renewal, readTime } from './node-lease.js';
-import { Notices } from './notices.js';
+import { type Notice, Notices, readNotice } from './notices.js';
 import { claimQueued, claimQueuedOnServers } from './queue-claims.js';
 import { publishPools, readConnections, readMembers, readPools } from './worker-pools.js';
 
@@ -426,29 +426,5 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     if (requestNumber !== undefined && from !== undefined) {
       void changeApplied.then(() => this.send({ from: this.nodeId, to: from, heard: requestNumber }));
     }
-  }
-}
-
-interface Notice {
-  /** Id of the node that must scan for due tasks; `*` for all nodes. */
-  readonly work?: string;
-  /** Id of the node that sent the notice. */
-  readonly from?: string;
-  readonly change?: SharedChange;
-  /** Number that recipients include in their confirmation. */
-  readonly ask?: number;
-  /** The node whose `ask` this notice confirms. */
-  readonly to?: string;
-  /** The confirmed `ask`. Nodes of earlier versions use this name. */
-  readonly heard?: number;
-}
-
-/** Parses a notice, without validation: only clients that can write to the database can send one. */
-function readNotice(payload: string): Notice {
-  try {
-    const value: unknown = JSON.parse(payload);
-    return typeof value === 'object' && value !== null ? value : {};
-  } catch {
-    return {};
   }
 }

@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import pg from 'pg';
+import type { SharedChange } from '../../../ports/cluster.js';
 import type { Log } from '../../../ports/log.js';
 import { type Session, statement } from '../connection/connection.js';
 import type { Primary } from '../connection/primary.js';
@@ -18,6 +19,31 @@ const MAX_PAYLOAD_BYTES = 7_900;
 
 const NOTIFY = statement('SELECT pg_notify($1, $2)');
 const SELECT_SCHEMA = statement('SELECT current_schema() AS schema');
+
+/** A notice from one node to others, which is sent as JSON. */
+export interface Notice {
+  /** Id of the node that must scan for due tasks; `*` for all nodes. */
+  readonly work?: string;
+  /** Id of the node that sent the notice. */
+  readonly from?: string;
+  readonly change?: SharedChange;
+  /** Number that recipients include in their confirmation. */
+  readonly ask?: number;
+  /** The node whose `ask` this notice confirms. */
+  readonly to?: string;
+  /** The confirmed `ask`. Nodes of earlier versions use this name. */
+  readonly heard?: number;
+}
+
+/** Parses a notice, without validation: only clients that can write to the database can send one. */
+export function readNotice(payload: string): Notice {
+  try {
+    const value: unknown = JSON.parse(payload);
+    return typeof value === 'object' && value !== null ? value : {};
+  } catch {
+    return {};
+  }
+}
 
 export interface NoticesOptions {
   readonly primary: Primary;
