@@ -22,6 +22,7 @@ import { DatabaseTime } from '../connection/database-time.js';
 import { Primary } from '../connection/primary.js';
 import type { FlowKeyId } from '../control/flow-control-records.js';
 import { RunInstances } from '../runs/run-instances.js';
+import { joinWithDetectedEngine } from '../sharding/detection.js';
 import { claimDue, handOver, readOpenLoans, releaseClaims, releaseLostClaims } from './claims.js';
 import { ExclusiveWork } from './exclusive-work.js';
 import { gateHolderOf, gateHolderOnServers, gateStatusOf, publishGateStatus } from './gate-leases.js';
@@ -157,7 +158,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   async join(events: ClusterEvents): Promise<void> {
     await this.notices.listen();
     this.hasJoined = true;
-    this.time.learn(await this.lease.join());
+    this.time.learn(await joinWithDetectedEngine(this.database, () => this.lease.join()));
     this.events = events;
     this.watchExpiry();
     this.renewSoon(this.lease.leaseMs / RENEWALS_PER_LEASE);

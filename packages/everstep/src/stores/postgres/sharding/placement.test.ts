@@ -4,7 +4,7 @@ import { after, describe, test } from 'node:test';
 import type { Store } from '../../../ports/stores/store.js';
 import { sampleInstance } from '../../conformance/accounts/account-samples.js';
 import { advanceTask, apply, creation, putTasks, sampleRun, sampleStep, T0, unit } from '../../conformance/samples.js';
-import { openPostgresStore } from '../index.js';
+import { openPostgresNode, openPostgresStore } from '../index.js';
 import { verifyDatabase } from '../storage/consistency.js';
 import { NO_CLUSTER, withClusterClient } from '../testing/citus.js';
 import { openTestSchemas } from '../testing/schemas.js';
@@ -79,6 +79,20 @@ describe('tables on a Citus cluster', { skip: typeof schemas === 'string' && sch
     const store = (await opening[0]) ?? assert.fail('no table was distributed');
     after(() => store.close());
     assert.ok(store.servers);
+  });
+
+  test('a node that was opened before the tables were distributed cannot join, and one that has joined prevents that', async () => {
+    const { url } = await schemas.make({ hasTables: false });
+    const facts = { host: 'test', version: '0' };
+    const events = { work() {}, suspended() {}, resumed() {}, changed() {} };
+    const [joined, late] = await Promise.all([1, 2].map(() => openPostgresNode({ url, log, facts, leaseMs: 60_000 })));
+    assert.ok(joined && late);
+    await joined.cluster.join(events);
+    await withClusterClient(url, (client) => assert.rejects(distribute(client, { shards: 4 }), DistributionError));
+    await joined.store.close();
+    await withClusterClient(url, (client) => distribute(client, { shards: 4 }));
+    await assert.rejects(late.cluster.join(events), /start the node again/);
+    await late.store.close();
   });
 
   test('an instance moves to another server and back while its runs continue', { timeout: 120_000 }, async () => {
