@@ -9,7 +9,7 @@ import { createPostgresStore } from '../index.js';
 import { IS_ON_CLUSTER } from '../testing/citus.js';
 import { recordStatements } from '../testing/recorded-statements.js';
 import { openTestSchemas } from '../testing/schemas.js';
-import { releaseClaims, releaseClaimsOfNodes } from './claims.js';
+import { releaseClaims, releaseClaimsOfNodes, releaseLostClaims } from './claims.js';
 import { releaseClaimsByInstance, releaseUnusedByInstance } from './distributed-claims.js';
 
 const schemas = IS_ON_CLUSTER ? 'the plans of a cluster have another form' : await openTestSchemas();
@@ -50,6 +50,38 @@ if (typeof schemas === 'string') {
   };
 
   describe('plans of releases', () => {
+    test('many claims of lost nodes are released in several transactions, and messages in queues in the first', async () => {
+      const runs = Array.from({ length: 7 }, (_, n) => sampleRun(100 + n));
+      for (const run of runs) await apply(store, [creation(run), ...putTasks(run.key, [advanceTask(T0)])]);
+      const claim = (queue: string | null, keys: readonly string[]) =>
+        database.execute(statement('UPDATE task SET claimed_by = $1, queue = $2 WHERE run_key = ANY($3::text[])'), [
+          NODE,
+          queue,
+          keys,
+        ]);
+      await claim(
+        null,
+        runs.slice(0, 4).map(({ key }) => key),
+      );
+      await claim(
+        'q',
+        runs.slice(4).map(({ key }) => key),
+      );
+      const claimed = async () =>
+        (await database.query(statement('SELECT queue FROM task WHERE claimed_by = $1 AND due_at IS NOT NULL'), [NODE])).map(
+          ({ queue }) => queue,
+        );
+      await database.transaction((session) => releaseClaimsOfNodes(session, [NODE], 3));
+      assert.deepEqual(await claimed(), [null]);
+      await claim(
+        null,
+        runs.map(({ key }) => key),
+      );
+      assert.equal(await releaseLostClaims(database, 3), true);
+      assert.deepEqual(await claimed(), []);
+      assert.equal(await releaseLostClaims(database, 3), false);
+    });
+
     for (const [n, [name, release]] of Object.entries(releases).entries()) {
       test(`the statements of ${name} use the indexes of claims, and release due tasks`, async () => {
         const [due, parked] = [sampleRun(2 * n), sampleRun(2 * n + 1)];

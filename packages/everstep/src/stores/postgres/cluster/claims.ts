@@ -14,6 +14,12 @@ import {
   releaseUnusedByInstance,
 } from './distributed-claims.js';
 
+/**
+ * Maximum number of claims of lost nodes that one transaction releases, except those of messages in queues. A node can have claimed
+ * more than can be released within the timeout of a statement.
+ */
+const MAX_RELEASED_AT_ONCE = 20_000;
+
 const TASK_REFERENCE = { run_key: 'text', slot: 'integer' } as const satisfies Columns;
 const TASK_OF_INSTANCE = { instance_id: 'text', ...TASK_REFERENCE } as const satisfies Columns;
 const LOAN = { ...TASK_OF_INSTANCE, node_id: 'text' } as const satisfies Columns;
@@ -71,9 +77,16 @@ const RELEASE_UNUSED_CLAIMS = statement(`
 const RELEASE_UNUSED_WANTED = statement(
   'UPDATE task SET wanted_by = NULL WHERE wanted_by = $1 AND instance_id <> ALL($2::text[])',
 );
-const RELEASE_CLAIMS = statement(
-  'UPDATE task SET claimed_by = NULL, wanted_by = NULL WHERE due_at IS NOT NULL AND claimed_by = ANY($1::text[])',
-);
+/** Messages in queues are released together: if some stayed claimed, those behind them would overtake them. */
+const RELEASE_CLAIMED_MESSAGES = statement(`
+  UPDATE task SET claimed_by = NULL, wanted_by = NULL
+  WHERE due_at IS NOT NULL AND claimed_by = ANY($1::text[]) AND queue IS NOT NULL`);
+const RELEASE_CLAIMS = statement(`
+  UPDATE task t SET claimed_by = NULL, wanted_by = NULL FROM (
+    SELECT instance_id, run_key, slot FROM task WHERE due_at IS NOT NULL AND claimed_by = ANY($1::text[]) AND queue IS NULL
+    LIMIT $2 FOR NO KEY UPDATE
+  ) AS u
+  WHERE t.instance_id = u.instance_id AND t.run_key = u.run_key AND t.slot = u.slot`);
 const RELEASE_WANTED = statement('UPDATE task SET wanted_by = NULL WHERE wanted_by = ANY($1::text[])');
 const RELEASE_GATES = statement('DELETE FROM gate_lease WHERE node_id = ANY($1::text[])');
 
@@ -186,22 +199,28 @@ export async function releaseClaims(
 }
 
 /**
- * Releases the claims of nodes that no longer exist. Returns whether there were any. A commit claims tasks for its node without
- * checking whether another node is taking over from it, so it can write a claim after the takeover.
+ * Releases the claims of nodes that no longer exist, in several transactions. Returns whether there were any. A commit claims tasks
+ * for its node without checking whether another node is taking over from it, so it can write a claim after the takeover.
  */
-export async function releaseLostClaims(database: Database): Promise<boolean> {
-  const lostNodeIds = database.engine.isDistributed
-    ? await readLostHolders(database)
-    : (await database.query(SELECT_LOST_HOLDERS)).map(({ id }) => String(id));
-  if (lostNodeIds.length === 0) return false;
-  await database.transaction((session) => releaseClaimsOfNodes(session, lostNodeIds));
-  return true;
+export async function releaseLostClaims(database: Database, maxReleased = MAX_RELEASED_AT_ONCE): Promise<boolean> {
+  for (let hasReleased = false; ; hasReleased = true) {
+    const lostNodeIds = database.engine.isDistributed
+      ? await readLostHolders(database)
+      : (await database.query(SELECT_LOST_HOLDERS)).map(({ id }) => String(id));
+    if (lostNodeIds.length === 0) return hasReleased;
+    await database.transaction((session) => releaseClaimsOfNodes(session, lostNodeIds, maxReleased));
+  }
 }
 
-/** Releases all claims and gates of these nodes. */
-export async function releaseClaimsOfNodes(session: TransactionSession, nodeIds: readonly string[]): Promise<void> {
+/** Releases all gates and the first claims of these nodes. `releaseLostClaims` releases the other claims. */
+export async function releaseClaimsOfNodes(
+  session: TransactionSession,
+  nodeIds: readonly string[],
+  maxReleased = MAX_RELEASED_AT_ONCE,
+): Promise<void> {
   if (session.engine.isDistributed) return releaseClaimsByInstance(session, nodeIds);
   session.send(RELEASE_GATES, [nodeIds]);
-  session.send(RELEASE_CLAIMS, [nodeIds]);
+  session.send(RELEASE_CLAIMED_MESSAGES, [nodeIds]);
+  session.send(RELEASE_CLAIMS, [nodeIds, maxReleased]);
   session.send(RELEASE_WANTED, [nodeIds]);
 }

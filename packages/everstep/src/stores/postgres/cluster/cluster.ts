@@ -387,6 +387,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
       this.events.work();
       this.events.changed({ kind: 'everything' });
       this.send({ [WORK]: '*', from: this.nodeId, change: { kind: 'everything' } });
+      this.releaseLostClaimsSoon();
     } catch (error) {
       const retryAfterMs = this.lease.leaseMs / RENEWALS_PER_LEASE;
       this.log.warn({ retryAfterMs, error: String(error) }, 'takeover of expired nodes failed, retrying');
@@ -394,8 +395,9 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     }
   }
 
-  /** Releases claims of removed nodes that were written while other nodes took over from them. */
+  /** Releases claims of removed nodes: those beyond the first, and those that were written while other nodes took over. */
   private releaseLostClaimsSoon(): void {
+    if (this.hasLeft) return;
     this.pendingRelease ??= releaseLostClaims(this.database)
       .then((hasReleased) => {
         if (!hasReleased || this.hasLeft) return;
