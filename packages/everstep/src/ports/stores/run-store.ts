@@ -26,14 +26,14 @@ export interface RunStore {
     readonly from: number;
     readonly maxBytes?: number;
   }): Promise<readonly RecordedStep[]>;
-  /** Finds the run with this key, or with this id: the one created at `createdAt`, or the latest. */
+  /** Finds the run with this key, or with this id: the one created at `createdAt`, or the active one, or the latest. */
   findRun(query: { readonly runKey: string } | RunId): Promise<RunRecord | null>;
   /** Returns the keys of those of these runs that have ended or were removed. */
   endedAmong(query: { readonly runKeys: readonly string[] }): Promise<readonly string[]>;
   listRuns(query: Page<RunFilter>): Promise<Listing<ListedRun>>;
   /** Like `listRuns`, but with only the searchable properties. Cheap enough to examine a thousand runs at once. */
   listSearchableRuns(query: Page<RunFilter>): Promise<Listing<SearchableRun>>;
-  /** Returns the position after the newest existing run. */
+  /** Returns the position after the newest existing run. A run that is created later is never before it. */
   runHorizon(query: { readonly instanceId: string }): Promise<Position>;
   /**
    * Lists at most `limit` runs that were created directly from this one, in the order of creation: invoked by it, forked from it,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { RunOrigin } from '../../engine/runs/run.js';
+import type { Run, RunOrigin } from '../../engine/runs/run.js';
 import type { StoreWrite } from '../../ports/stores/store.js';
 import { sampleAudit } from './accounts/account-samples.js';
 import { type OpenStore, withStore } from './harness.js';
@@ -29,6 +29,15 @@ const originOf = (n: number, kind: 'fork' | 'invoke'): RunOrigin => {
 const fork = sampleRun(2, { origin: originOf(2, 'fork') });
 const record = (key: string, ...steps: readonly ReturnType<typeof sampleStep>[]): readonly StoreWrite[] =>
   steps.map((step) => ({ kind: 'record-step', runKey: key, step }));
+
+/** Stages the journal of the original run, which has two steps, for the fork. */
+const stageJournalOf = ({ key, createdAt }: Run): readonly StoreWrite[] => [
+  { kind: 'stage-journal', fromRunKey: runKey, toRunKey: key, from: 0, below: 2, without: [], at: createdAt },
+];
+const adoptionOf = (run: Run): readonly StoreWrite[] => [
+  creation(run, { copyOf: runKey }),
+  { kind: 'adopt-journal', runKey: run.key, instanceId: INSTANCE, steps: 2 },
+];
 
 export function forkConformance(open: OpenStore): void {
   describe('forks', () => {
@@ -86,6 +95,69 @@ export function forkConformance(open: OpenStore): void {
         assert.equal(await store.findRun({ runKey: fork.key }), null);
         await apply(store, [creation(originalRun)]);
         await apply(store, [creation(fork)], guards);
+      }),
+    );
+
+    test(
+      'whose journal was staged while another run used their id are its only active run, and found by it',
+      withStore(open, async (store, underTest) => {
+        const workflowRunId = 'order-7';
+        const guards = [{ kind: 'run-id-free', instanceId: INSTANCE, workflowRunId }] as const;
+        const longFork = sampleRun(2, { workflowRunId, origin: originOf(2, 'fork') });
+        const [interim, duplicate, successor] = [3, 4, 5].map((n) => sampleRun(n, { workflowRunId }));
+        assert.ok(interim && duplicate && successor);
+        const ending = (key: string): StoreWrite => ({
+          kind: 'end-run',
+          runKey: key,
+          outcome: { status: 'succeeded', result: null },
+          completedAt: T0 + 9,
+        });
+        await apply(store, [creation(originalRun), ...record(runKey, sampleStep(0), sampleStep(1))]);
+        await apply(store, stageJournalOf(longFork));
+        await apply(store, [creation(interim), ...putTasks(interim.key, [advanceTask(T0)])], guards);
+        await apply(store, [{ kind: 'delete-task', runKey: interim.key, slot: 0 }, ending(interim.key)]);
+        await apply(store, [...adoptionOf(longFork), ...putTasks(longFork.key, [advanceTask(T0)])], guards);
+
+        const reopened = await underTest.reopen();
+        const { key, createdAt } = longFork;
+        const conflict = { kind: 'run-id-taken', run: { runKey: key, workflowRunId, createdAt } } as const;
+        assert.deepEqual(await reopened.commit([unit([creation(duplicate)], guards)]), [conflict]);
+        assert.equal((await reopened.findRun({ instanceId: INSTANCE, workflowRunId }))?.key, key);
+        const foundInterim = await reopened.findRun({ instanceId: INSTANCE, workflowRunId, createdAt: interim.createdAt });
+        assert.equal(foundInterim?.key, interim.key);
+        assert.deepEqual(
+          await reopened.commit([
+            unit([{ kind: 'delete-task', runKey: key, slot: 0 }, ending(key)]),
+            unit([creation(successor), ...putTasks(successor.key, [advanceTask(T0)])], guards),
+            unit([creation(duplicate)], guards),
+          ]),
+          [
+            { kind: 'applied' },
+            { kind: 'applied' },
+            { kind: 'run-id-taken', run: { runKey: successor.key, workflowRunId, createdAt: successor.createdAt } },
+          ],
+        );
+        assert.equal((await reopened.findRun({ instanceId: INSTANCE, workflowRunId }))?.key, successor.key);
+      }),
+    );
+
+    test(
+      'whose journal was staged before the horizon of a listing, but that were created after it, are not in the listing',
+      withStore(open, async (store) => {
+        await apply(store, [creation(originalRun), ...record(runKey, sampleStep(0), sampleStep(1))]);
+        const [longFork, laterRun] = [fork, sampleRun(3)];
+        await apply(store, stageJournalOf(longFork));
+        const firstHorizon = await store.runHorizon({ instanceId: INSTANCE });
+        await apply(store, [creation(laterRun)]);
+        const secondHorizon = await store.runHorizon({ instanceId: INSTANCE });
+        await apply(store, adoptionOf(longFork));
+        const keysUpTo = async (horizon: string | null) => {
+          const page = { instanceId: INSTANCE, filter: {}, order: 'oldest-first', after: null, horizon, limit: 5 } as const;
+          return (await store.listRuns(page)).items.map(({ key }) => key);
+        };
+        assert.deepEqual(await keysUpTo(firstHorizon), [runKey]);
+        assert.deepEqual(await keysUpTo(secondHorizon), [runKey, laterRun.key]);
+        assert.deepEqual([...(await keysUpTo(null))].sort(), [runKey, longFork.key, laterRun.key]);
       }),
     );
 

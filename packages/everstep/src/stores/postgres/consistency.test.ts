@@ -19,6 +19,13 @@ const DAMAGE: readonly (readonly [sql: string, ...ids: readonly string[]])[] = [
   ['DELETE FROM step WHERE idx = 0', 'journal-complete'],
   ['DROP INDEX step_by_id; UPDATE step SET step_id = 1', 'step-recorded-once'],
   ['DELETE FROM payload', 'run-has-payload'],
+  [
+    `INSERT INTO active_run (instance_id, run_key, workflow_run_id, claim, created_at, message, place)
+       SELECT instance_id, 'KEY2', workflow_run_id, 'KEY2', created_at, message, place FROM active_run`,
+    'one-active-run-per-id',
+    'active-run-has-task',
+    'active-runs-counted',
+  ],
   ['DELETE FROM task', 'active-run-has-task'],
   ['DELETE FROM active_run', 'active-runs-counted'],
   ['DELETE FROM run', 'task-has-run'],

@@ -42,6 +42,18 @@ export const CONSISTENCY_CHECKS: readonly ConsistencyCheck[] = [
       WHERE NOT EXISTS (SELECT 1 FROM payload p WHERE p.instance_id = r.instance_id AND p.run_key = r.run_key)`,
   },
   {
+    id: 'one-active-run-per-id',
+    rule: 'At most one run with a given id is active in a queue instance.',
+    sqlite: `
+      SELECT t.instance_id || ', run id ' || r.workflow_run_id AS what
+      FROM (SELECT tenant, workflow_run_id FROM run WHERE status = 'active'
+        GROUP BY tenant, workflow_run_id HAVING count(*) > 1) r
+      JOIN tenant t ON t.seq = r.tenant`,
+    postgres: `
+      SELECT instance_id || ', run id ' || workflow_run_id AS what FROM active_run
+      GROUP BY instance_id, workflow_run_id HAVING count(*) > 1`,
+  },
+  {
     id: 'active-run-has-task',
     rule: 'An active run has at least one task.',
     sqlite: `

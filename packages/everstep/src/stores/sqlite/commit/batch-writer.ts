@@ -14,14 +14,13 @@ import { findUrlGroup, writeUrlGroup } from '../../shared/control/url-groups.js'
 import { setItem } from '../../shared/repairs/repair-items.js';
 import { versionOf } from '../../shared/repairs/repairs.js';
 import type { Procedure } from '../../shared/sql/procedure.js';
-import { integer, text } from '../connection/columns.js';
+import { text } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import type { Transaction } from '../connection/transaction.js';
 import type { FlowControlRecords } from '../control/flow-control-records.js';
 import type { QueueRecords } from '../control/queue-records.js';
 import type { ScheduleRecords } from '../control/schedule-records.js';
 import type { DeadLetterWriter } from '../dead-letters/dead-letter-writer.js';
-import { FACET } from '../listing/facets/facets.js';
 import type { EventRecords } from '../runs/event-records.js';
 import { JournalWriter } from '../runs/journal-writer.js';
 import { RunWriter } from '../runs/run-writer.js';
@@ -49,7 +48,6 @@ export interface Records {
 export class BatchWriter {
   private readonly parts: StoreParts;
   private readonly transaction: Transaction;
-  private readonly selectRun: StatementSync;
   private readonly selectOpenTask: StatementSync;
   private readonly appliers: Appliers;
   private readonly deadLetters: DeadLetterWriter;
@@ -60,7 +58,6 @@ export class BatchWriter {
   constructor(parts: StoreParts, transaction: Transaction, deadLetters: DeadLetterWriter, records: Records) {
     this.parts = parts;
     this.transaction = transaction;
-    this.selectRun = parts.connection.prepare('SELECT key, status, workflow_run_id, created_at FROM run WHERE seq = ?');
     this.selectOpenTask = parts.connection.prepare('SELECT message_id FROM task WHERE run_seq = ? AND slot = ?');
     this.deadLetters = deadLetters;
     this.records = records;
@@ -142,19 +139,19 @@ export class BatchWriter {
     return row !== undefined && text(row, 'message_id') === messageId;
   }
 
-  /** Returns the rejection if a run with this id is active; null otherwise. Only the latest run with an id can be active. */
+  /** Returns the rejection if a run with this id is active; null otherwise. */
   private runIdConflict(instanceId: string, workflowRunId: string): CommitResult | null {
-    const { runs, tenants, facets } = this.parts;
+    const { runs, tenants, activeRunIds } = this.parts;
     const tenant = tenants.find(instanceId);
     if (tenant === null) return null;
+    // A run that the batch created was created while no other run with the id was active.
     const createdRunKey = this.createdRunKeys.get(idKey(instanceId, workflowRunId));
-    const seq =
+    const activeRun =
       createdRunKey === undefined
-        ? facets.newest(tenant, { facet: FACET.runId, value: workflowRunId })
-        : runs.require(createdRunKey).seq;
-    const row = seq === null ? undefined : this.selectRun.get(seq);
-    if (!row || text(row, 'status') !== 'active') return null;
-    const run = { runKey: text(row, 'key'), workflowRunId: text(row, 'workflow_run_id'), createdAt: integer(row, 'created_at') };
+        ? activeRunIds.find(tenant, workflowRunId)
+        : activeRunIds.activeAt(runs.require(createdRunKey).seq);
+    if (!activeRun) return null;
+    const { seq: _, ...run } = activeRun;
     return { kind: 'run-id-taken', run };
   }
 }

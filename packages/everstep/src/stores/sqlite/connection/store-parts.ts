@@ -11,6 +11,7 @@ import { EndedBlocks } from '../listing/ended-blocks.js';
 import { FacetIndex } from '../listing/facets/facet-index.js';
 import { FacetReader, type PrefixLimits } from '../listing/facets/members.js';
 import { Tenants } from '../listing/tenants.js';
+import { ActiveRunIds } from '../runs/active-run-ids.js';
 import { RunDirectory } from '../runs/run-directory.js';
 import { StagedJournals } from '../storage/staged-journals.js';
 import { StoredBytes } from '../storage/stored-bytes.js';
@@ -27,6 +28,7 @@ export interface StoreParts {
   readonly deadLetterOrder: CreationOrder;
   readonly facets: FacetIndex;
   readonly facetReader: FacetReader;
+  readonly activeRunIds: ActiveRunIds;
   readonly endedBlocks: EndedBlocks;
   readonly sums: UnsettledSums;
   readonly usage: UsageCounts;
@@ -44,6 +46,8 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
   const sums = new UnsettledSums(connection);
   const storedBytes = new StoredBytes(connection, sums);
   const sql = new SqlRunner(connection);
+  const facets = new FacetIndex(connection);
+  const facetReader = new FacetReader(connection, prefixLimits);
   return {
     connection,
     sql,
@@ -52,8 +56,9 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
     runs: new RunDirectory(connection),
     runOrder,
     deadLetterOrder: new CreationOrder(connection, counters, 'dead_letter'),
-    facets: new FacetIndex(connection),
-    facetReader: new FacetReader(connection, prefixLimits),
+    facets,
+    facetReader,
+    activeRunIds: new ActiveRunIds(connection, counters, facets, facetReader),
     endedBlocks: new EndedBlocks(),
     sums,
     usage: new UsageCounts(connection, sums),

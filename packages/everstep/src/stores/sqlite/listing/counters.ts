@@ -6,7 +6,8 @@ import type { StatementSync } from 'node:sqlite';
 import { integer } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
 
-export type CounterName = 'latest_time' | 'run_disorder_ms' | 'dead_letter_disorder_ms';
+/** `late_run_seq` is the highest row number of a run that was created after a run with a higher number. */
+export type CounterName = 'latest_time' | 'run_disorder_ms' | 'dead_letter_disorder_ms' | 'late_run_seq';
 
 export class Counters {
   private readonly select: StatementSync;

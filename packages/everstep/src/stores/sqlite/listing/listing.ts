@@ -22,7 +22,7 @@ export class Selection {
     this.reader = reader;
     this.tenant = tenant;
     this.range = { from: 1, to: order.lastSeq() };
-    if (page.horizon !== null) this.restrictTo({ from: 1, to: seqAt(page.horizon) });
+    if (page.horizon !== null) this.restrictToHorizon(page.horizon);
     if (page.after !== null) {
       const after = seqAt(page.after);
       this.restrictTo(this.direction === 'down' ? { from: 1, to: after - 1 } : { from: after + 1, to: this.range.to });
@@ -64,6 +64,14 @@ export class Selection {
     }
   }
 
+  private restrictToHorizon(horizon: string): void {
+    const [position = '', ...reservedPositions] = horizon.split(',');
+    this.restrictTo({ from: 1, to: seqAt(position) });
+    if (reservedPositions.length === 0) return;
+    const reservedSeqs = new Set(reservedPositions.map(seqAt));
+    this.addTest((seq) => !reservedSeqs.has(seq));
+  }
+
   private restrictTo(range: SeqRange): void {
     this.range = { from: Math.max(this.range.from, range.from), to: Math.min(this.range.to, range.to) };
   }
@@ -71,6 +79,10 @@ export class Selection {
 
 /** Returns the position after a row, which is the number of that row. */
 export const positionOf = (seq: number): string => String(seq);
+
+/** Returns the horizon at a row. It excludes the reserved rows, because their runs will be created later. */
+export const horizonOf = (seq: number, reservedSeqs: readonly number[]): string =>
+  [seq, ...reservedSeqs].map(positionOf).join(',');
 
 function seqAt(position: string): number {
   if (!/^\d{1,15}$/.test(position)) throw new RangeError(`${JSON.stringify(position)} is not a position in a listing`);

@@ -8,7 +8,7 @@ import type { RunReader } from '../runs/run-reader.js';
 import { FACET, type RunKind, stateValues } from './facets/facets.js';
 import { membersFromSeqs } from './facets/members.js';
 import { selectedFacets } from './facets/run-facets.js';
-import { EMPTY_LISTING, pageOf, positionOf, Selection } from './listing.js';
+import { EMPTY_LISTING, horizonOf, pageOf, positionOf, Selection } from './listing.js';
 
 /** Every run has one of these statuses, so all of them together select every run. */
 const STATUSES: readonly RunStatus[] = ['active', 'succeeded', 'failed', 'canceled'];
@@ -73,16 +73,21 @@ export class RunListing {
     return selection.rows(() => facetReader.anyOf(tenant, FACET.runStatus, stateValues(kind, STATUSES), selection.direction));
   }
 
-  /** Returns the run with this id that was created at `createdAt`, or the latest one. */
+  /** Returns the run with this id that was created at `createdAt`, or the active one, or the latest one if none is active. */
   find(instanceId: string, workflowRunId: string, createdAt: number | undefined): RunRecord | null {
+    const tenant = this.parts.tenants.find(instanceId);
+    if (tenant === null) return null;
+    const lateRun = createdAt === undefined ? this.parts.activeRunIds.findLate(tenant, workflowRunId) : null;
+    if (lateRun) return this.recordAt(lateRun.seq);
     const filter: RunFilter = createdAt === undefined ? { workflowRunId } : { workflowRunId, createdAt };
     const page = { instanceId, filter, order: 'newest-first', after: null, horizon: null, limit: 1 } as const;
     const rows = this.rowsOf(page);
     return rows === null ? null : (pageOf(rows, 1, (seq) => this.recordAt(seq)).items[0] ?? null);
   }
 
+  /** Returns the position of the newest run, without the reserved positions of runs that will be created. */
   horizon(): Position {
-    return positionOf(this.parts.runOrder.lastSeq());
+    return horizonOf(this.parts.runOrder.lastSeq(), this.parts.stagedJournals.reservedSeqs());
   }
 
   private seqsOf(runKeys: readonly string[], tenant: number, kind: RunKind): readonly number[] {

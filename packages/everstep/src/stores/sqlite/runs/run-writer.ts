@@ -58,7 +58,7 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
   }
 
   private create(run: Run, input: RunPayload | { readonly copyOf: string }): void {
-    const { tenants, runs, runOrder, facets, stagedJournals } = this.parts;
+    const { tenants, runs, runOrder, facets, stagedJournals, activeRunIds } = this.parts;
     const tenant = tenants.findOrCreate(run.instanceId);
     // If the journal of the run was staged, the row number was reserved at that time.
     const stagedJournal = run.origin?.kind === 'fork' || run.origin?.kind === 'resume' ? stagedJournals.find(run.key) : null;
@@ -83,6 +83,7 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
     );
     const seq = Number(insertion.lastInsertRowid);
     if (run.origin?.kind === 'fork') this.updateForkedFrom.run(run.origin.runKey, seq);
+    activeRunIds.noteCreated(seq, runOrder.lastSeq());
     runOrder.noteAdded(seq, listedAt);
     const kind = run.settings.message ? 'message' : 'workflow';
     const isActive = run.status === 'active';

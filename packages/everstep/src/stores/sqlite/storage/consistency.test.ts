@@ -21,6 +21,16 @@ const DAMAGE: readonly (readonly [sql: string, ...ids: readonly string[]])[] = [
   ['DELETE FROM payload', 'run-has-payload'],
   ["UPDATE payload SET body = CAST('other' AS BLOB)", 'values-unchanged'],
   ["UPDATE step SET out = 'null' WHERE idx = 1", 'values-unchanged'],
+  [
+    `INSERT INTO run (key, tenant, status, created_at, listed_at, workflow_run_id, dialect, workflow_url, caller_ip, settings)
+       SELECT 'KEY2', tenant, status, created_at, listed_at, workflow_run_id, dialect, workflow_url, caller_ip, settings
+       FROM run WHERE status = 'active'`,
+    'run-has-payload',
+    'one-active-run-per-id',
+    'active-run-has-task',
+    'active-runs-counted',
+    'runs-counted',
+  ],
   ["DELETE FROM task WHERE kind = 'advance'", 'active-run-has-task'],
   ["UPDATE run SET status = 'succeeded' WHERE status = 'active'", 'ended-run-does-nothing', 'active-runs-counted'],
   ['UPDATE task SET run_seq = 99', 'active-run-has-task', 'task-has-run'],

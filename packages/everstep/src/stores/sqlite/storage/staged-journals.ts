@@ -24,6 +24,7 @@ export class StagedJournals {
   private readonly select: StatementSync;
   private readonly selectGone: StatementSync;
   private readonly selectAny: StatementSync;
+  private readonly selectReserved: StatementSync;
   private readonly markGone: StatementSync;
   private readonly markAllGone: StatementSync;
   private readonly delete: StatementSync;
@@ -39,6 +40,7 @@ export class StagedJournals {
     this.select = connection.prepare('SELECT run_seq, listed_at FROM staged_journal WHERE run_key = ? AND gone = 0');
     this.selectGone = connection.prepare('SELECT run_key, run_seq, tenant FROM staged_journal WHERE gone = 1 LIMIT 1');
     this.selectAny = connection.prepare('SELECT 1 FROM staged_journal WHERE gone = 0 LIMIT 1');
+    this.selectReserved = connection.prepare('SELECT run_seq FROM staged_journal WHERE gone = 0');
     this.markGone = connection.prepare('UPDATE staged_journal SET gone = 1 WHERE run_key = ?');
     this.markAllGone = connection.prepare('UPDATE staged_journal SET gone = 1 WHERE gone = 0');
     this.delete = connection.prepare('DELETE FROM staged_journal WHERE run_key = ?');
@@ -55,6 +57,11 @@ export class StagedJournals {
   /** Whether any journal is staged for a run that may still be created. */
   get hasAny(): boolean {
     return this.selectAny.get() !== undefined;
+  }
+
+  /** Returns the row numbers of runs that may still be created. */
+  reservedSeqs(): readonly number[] {
+    return this.selectReserved.all().map((row) => integer(row, 'run_seq'));
   }
 
   /** Returns the journal staged for the run with this key; null if there is none. */
