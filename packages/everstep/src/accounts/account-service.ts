@@ -18,6 +18,7 @@ import type {
 } from '../ports/stores/account-store.js';
 import type { DeletedInstance } from '../ports/stores/accounts/deleted-instances.js';
 import type { NamedToken, TokenScope } from '../ports/stores/accounts/named-tokens.js';
+import type { Listing, Position } from '../ports/stores/page.js';
 
 import type { RefusalKind } from './plans/refusals.js';
 import type { Principal, Session, StartedSession } from './principal.js';
@@ -212,8 +213,8 @@ export interface AccountService extends IdentityRules {
   /** Lists users, oldest first. Requires an operator. */
   listUsers(
     principal: Principal,
-    query: { readonly after: string | null; readonly limit: number },
-  ): Promise<Outcome<readonly UserRecord[]>>;
+    query: { readonly after: Position | null; readonly limit: number },
+  ): Promise<Outcome<Listing<UserRecord>>>;
   /** Disables or enables a user. A disabled user cannot log in, and its sessions end. Requires an operator. */
   setUserDisabled(principal: Principal, request: { readonly userId: string; readonly disabled: boolean }): Promise<Outcome<null>>;
   /** Deletes a user. Requires an operator, or that user. */

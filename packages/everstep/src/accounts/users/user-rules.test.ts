@@ -67,7 +67,7 @@ test('only operators can list and change users, and other callers get not-found'
   ];
   for (const response of await Promise.all(asked)) assert.equal(response.kind, 'not-found');
   const users = doneValue(await service.listUsers(as('operator'), { after: null, limit: 9 }));
-  assert.deepEqual(users.map(({ userId: id, isOperator }) => [id, isOperator === true]).slice(0, 2), [
+  assert.deepEqual(users.items.map(({ userId: id, isOperator }) => [id, isOperator === true]).slice(0, 2), [
     [userIdOf('operator'), true],
     [userIdOf('owner'), false],
   ]);

@@ -39,16 +39,10 @@ const listUsers = accountOperation({
     const scope = { operation: 'listUsers', instanceId: principal.user.userId, filters: {} };
     const after = query.cursor ? (await cursors.open(scope, query.cursor)).after : null;
     const limit = query.count ?? LIMITS.userPageDefault;
-    // One extra user is read to find out whether there is a next page.
-    const users = valueOrThrow(await accounts.listUsers(principal, { after, limit: limit + 1 }));
-    const page = users.slice(0, limit);
-    const lastUser = page.at(-1);
+    const { items, next } = valueOrThrow(await accounts.listUsers(principal, { after, limit }));
     return respond(200, {
-      cursor:
-        lastUser !== undefined && users.length > limit
-          ? await cursors.seal(scope, { after: lastUser.userId, horizon: null, remaining: null })
-          : '',
-      users: page.map(({ userId: id, email, createdAt, isOperator, disabledAt }) => ({
+      cursor: next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, remaining: null }),
+      users: items.map(({ userId: id, email, createdAt, isOperator, disabledAt }) => ({
         id,
         email,
         creation_time: toSeconds(createdAt),

@@ -1,4 +1,5 @@
 /** Users and their API keys in the store. */
+import type { Listing, Position } from '../page.js';
 import type { AuditEntry } from './records.js';
 
 export interface UserRecord {
@@ -29,8 +30,8 @@ export interface UserStore {
   createUser(query: { readonly user: UserRecord; readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
   /** Lists all users, ordered by creation. */
   listUsers(): Promise<readonly UserRecord[]>;
-  /** Lists users after the user `after`, ordered by creation; empty if that user does not exist. */
-  pageOfUsers(query: { readonly after: string | null; readonly limit: number }): Promise<readonly UserRecord[]>;
+  /** Lists users after a position, ordered by creation. The position stays valid if users are deleted. */
+  pageOfUsers(query: { readonly after: Position | null; readonly limit: number }): Promise<Listing<UserRecord>>;
   findUser(query: { readonly userId: string }): Promise<UserRecord | null>;
   /** Finds a user by the lowercase email address. */
   findUserByEmail(query: { readonly email: string }): Promise<UserRecord | null>;

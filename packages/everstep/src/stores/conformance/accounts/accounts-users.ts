@@ -34,9 +34,12 @@ export function userConformance(open: OpenStore): void {
         await addUsers(store.accounts, 'ann');
         await store.accounts.createUser({ user: disabledUser, apiKey: sampleApiKey('ben') });
         const { accounts } = await underTest.reopen();
-        assert.deepEqual(await accounts.pageOfUsers({ after: null, limit: 2 }), [zoe, sampleUser('ann')]);
-        assert.deepEqual(await accounts.pageOfUsers({ after: 'usr_ann', limit: 2 }), [disabledUser]);
-        assert.deepEqual(await accounts.pageOfUsers({ after: 'usr_none', limit: 2 }), []);
+        const firstPage = await accounts.pageOfUsers({ after: null, limit: 2 });
+        assert.deepEqual(firstPage.items, [zoe, sampleUser('ann')]);
+        const lastPage = { items: [disabledUser], next: null };
+        assert.deepEqual(await accounts.pageOfUsers({ after: firstPage.next, limit: 1 }), lastPage);
+        assert.equal(await accounts.deleteUser({ userId: 'usr_ann', successorId: null }), 'deleted');
+        assert.deepEqual(await accounts.pageOfUsers({ after: firstPage.next, limit: 2 }), lastPage, 'the position stays valid');
       }),
     );
 

@@ -1,5 +1,7 @@
 /** Users and their API keys. Email addresses are stored and compared in lowercase. */
 import type { ApiKeyRecord, UserRecord } from '../../../ports/stores/account-store.js';
+import type { Listing, Position } from '../../../ports/stores/page.js';
+import { integer } from '../../records/columns.js';
 import { FOR_UPDATE, isTrue } from '../sql/dialect.js';
 import { count, type Procedure, row, rows, send } from '../sql/procedure.js';
 import { raw, sql } from '../sql/sql.js';
@@ -31,10 +33,14 @@ export function* listUsers(): Procedure<readonly UserRecord[]> {
   return (yield* rows(sql`SELECT * FROM account_user ORDER BY seq`)).map(USER.read);
 }
 
-/** Returns the users created after the user `after`, in the order of creation. Returns none if there is no user `after`. */
-export function* pageOfUsers(after: string | null, limit: number): Procedure<readonly UserRecord[]> {
-  const from = after === null ? sql`0` : sql`(SELECT seq FROM account_user WHERE user_id = ${after})`;
-  return (yield* rows(sql`SELECT * FROM account_user WHERE seq > ${from} ORDER BY seq LIMIT ${limit}`)).map(USER.read);
+/** Returns a page of users in the order of creation. A position stays valid if its user is deleted. */
+export function* pageOfUsers(after: Position | null, limit: number): Procedure<Listing<UserRecord>> {
+  const foundRows = yield* rows(sql`
+    SELECT * FROM account_user WHERE seq > ${Number(after ?? 0)} ORDER BY seq LIMIT ${limit + 1}`);
+  const page = foundRows.slice(0, limit);
+  const lastRow = page.at(-1);
+  const next = lastRow && foundRows.length > limit ? String(integer(lastRow, 'seq')) : null;
+  return { items: page.map(USER.read), next };
 }
 
 export function* findUser(userId: string): Procedure<UserRecord | null> {
