@@ -280,6 +280,31 @@ describe('a copy of an embedded store in PostgreSQL', { skip: typeof schemas ===
     }
   });
 
+  test('continues the numbers of the audit log even if retention has removed all entries', async () => {
+    const other = await made();
+    const file = join(directory, 'old.db');
+    await copyFile(join(directory, 'everstep.db'), file);
+    const from = await openSqliteStore({ file });
+    const { seq } = await from.audit.head();
+    assert.ok(seq > 1);
+    assert.equal(await from.audit.removeBefore({ before: Number.MAX_SAFE_INTEGER, limit: 100 }), seq);
+    await from.close();
+    await copy(file, other.url);
+    const store = await openPostgresStore({ url: other.url, log: LOG });
+    try {
+      const member = sampleMember('red', 'bob', 'admin');
+      await store.accounts.putMember({ member, audit: sampleAudit(50, ['usr_ann']) });
+      await store.audit.seal({ limit: 100 });
+      const entries = await store.audit.chained({ after: 0, limit: 100, from: null, to: null });
+      assert.deepEqual(
+        entries.map((entry) => [entry.seq, entry.entry.auditId]),
+        [[seq + 1, 'aud_50']],
+      );
+    } finally {
+      await store.close();
+    }
+  });
+
   test('requires an empty schema', async () => {
     await assert.rejects(copy(directory, schema.url), /is not empty: its schema has .*Nothing was changed/);
   });

@@ -36,6 +36,15 @@ const SELECT_IDENTITY_COLUMNS = `
   SELECT c.relname AS name, a.attname AS column FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
   WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND a.attidentity <> '' ORDER BY 1`;
 
+/** Tables that contain numbers of an identity column. They can be higher than all remaining numbers of the column. */
+const TABLES_WITH_NUMBERS: ReadonlyMap<string, readonly string[]> = new Map([['audit_log', ['audit_anchor', 'audit_push']]]);
+
+/** Returns SQL for the highest number of the identity column that was ever used, as far as the tables show. */
+const lastNumberSql = (table: string, column: string): string => {
+  const numbers = [table, ...(TABLES_WITH_NUMBERS.get(table) ?? [])].map((name) => `(SELECT max("${column}") FROM ${name})`);
+  return `SELECT coalesce(greatest(${numbers.join(', ')}), 0)::bigint AS last`;
+};
+
 const SELECT_TABLES = `SELECT quote_ident(relname) AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'`;
 
 /** A connection whose statements are all part of one transaction. */
@@ -187,8 +196,9 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
       };
     },
     async commit() {
-      for (const { name, column } of await session.query(unprepared(SELECT_IDENTITY_COLUMNS))) {
-        const [row] = await session.query(unprepared(`SELECT coalesce(max("${column}"), 0)::bigint AS last FROM ${name}`));
+      for (const identityRow of await session.query(unprepared(SELECT_IDENTITY_COLUMNS))) {
+        const [name, column] = [text(identityRow, 'name'), text(identityRow, 'column')];
+        const [row] = await session.query(unprepared(lastNumberSql(name, column)));
         const lastNumber = row ? integer(row, 'last') : 0;
         if (lastNumber > 0)
           await session.query(unprepared(`SELECT setval(pg_get_serial_sequence('${name}', '${column}'), $1)`), [lastNumber]);
