@@ -164,6 +164,29 @@ test('when the credentials are lost, the owner of the queue instance gets the ne
   assert.deepEqual(owners(second.instances), ['usr_2']);
 });
 
+test('a disabled user gets no key when the first queue instance was deleted; the first enabled operator gets it', async (t) => {
+  const directory = await temporaryDirectory(t);
+  const file = join(directory, 'a.db');
+  const first = await start(directory, file);
+  const operator = { userId: 'usr_2', email: 'second@localhost', createdAt: 1, isOperator: true } as const;
+  const apiKey = { apiKeyId: 'key_2', userId: 'usr_2', name: 'first', keyHash: 'ab', createdAt: 1 };
+  const firstUserId = first.users[0]?.userId ?? '';
+  const { instanceId } = first.credentials;
+  await meanwhile(file, async (accounts) => {
+    await accounts.createUser({ user: operator, apiKey });
+    const [instance] = await accounts.listInstances();
+    assert.ok(instance);
+    await accounts.createInstance({ ...instance, instanceId: 'qi_2' });
+    await accounts.deleteInstance({ instanceId, at: 2 });
+    assert.equal(await accounts.setUserDisabled({ userId: firstUserId, at: 3 }), 'done');
+  });
+  const second = await start(directory, file);
+  assert.deepEqual([second.credentials.instanceId, second.credentials.adminEmail], ['qi_2', operator.email]);
+  assert.ok(second.setAsidePath?.includes(instanceId));
+  const keys = await meanwhile(file, (accounts) => accounts.listApiKeys({ userId: firstUserId }));
+  assert.equal(keys.length, 1);
+});
+
 test('the audit log records once what a start creates', async (t) => {
   const directory = await temporaryDirectory(t);
   const file = join(directory, 'a.db');

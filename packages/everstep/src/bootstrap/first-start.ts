@@ -104,6 +104,12 @@ async function issueCredentials(
   return credentials;
 }
 
+const isEnabled = ({ disabledAt }: UserRecord): boolean => disabledAt === undefined;
+
+/** Returns the owner of the instance. A disabled user gets no key: it would be valid once the user is enabled again. */
+const enabledOwnerOf = (instance: QueueInstance | undefined, users: readonly UserRecord[]): UserRecord | undefined =>
+  users.find((user) => user.userId === instance?.accountId && isEnabled(user));
+
 /** Prepares the accounts for the only process on its store. */
 export async function startAccounts(options: FirstStartOptions): Promise<StartedInstallation> {
   const { accounts, authority, clock, random, dataDir } = options;
@@ -172,7 +178,7 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
   const existingInstance = storedCredentials && (await accounts.findInstance({ instanceId: storedCredentials.instanceId }));
   const setAsidePath = storedCredentials && !existingInstance ? await setCredentialsAside(dataDir, storedCredentials) : null;
   const users = await accounts.listUsers();
-  const firstOperator = users.find(({ isOperator, disabledAt }) => isOperator === true && disabledAt === undefined);
+  const firstOperator = users.find((user) => user.isOperator === true && isEnabled(user));
   if (storedCredentials && existingInstance) {
     // Before accounts existed, lost credentials created another user. The user of the stored key is the one that can sign in.
     const user = users.find(({ email }) => email === storedCredentials.adminEmail.toLowerCase());
@@ -190,7 +196,7 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
     return { credentials, kind: isUnchanged ? 'known' : 'reissued', setAsidePath };
   }
   const [oldestInstance] = [...(await accounts.listInstances())].sort((a, b) => a.createdAt - b.createdAt);
-  const userWithKey = await createKeyFor(users.find(({ userId }) => userId === oldestInstance?.accountId) ?? users[0]);
+  const userWithKey = await createKeyFor(enabledOwnerOf(oldestInstance, users) ?? firstOperator ?? users.find(isEnabled));
   await assignOwners(userWithKey.user);
   const credentials = await issueCredentials(options, oldestInstance ?? (await makeInstance(userWithKey.user)), userWithKey);
   return { credentials, kind: oldestInstance ? 'reissued' : 'first', setAsidePath };
