@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -62,6 +62,14 @@ test('the socket is accessible only by its owner from its creation on', async (t
   await listening;
   await assert.rejects(listenPrivately(createServer(), join(path, 'below')), /ENOTDIR|EACCES|EINVAL/);
   assert.equal(process.umask(), mask);
+});
+
+test('a server that cannot publish the address of its socket does not keep listening', async (t) => {
+  const dataDir = await emptyDirectory(t);
+  await mkdir(join(dataDir, 'control.json'));
+  const handlers = { rotate: async () => ({ replaced: [], encrypted: 0 }), backUp: async () => [] };
+  await assert.rejects(listenForCommands({ dataDir, ...handlers }), /EISDIR|ENOTEMPTY|EEXIST|EPERM/);
+  assert.deepEqual(await readdir(dataDir), ['control.json']);
 });
 
 test('a server of another version that does not respond has made no backup', async (t) => {

@@ -163,19 +163,23 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
   // Removes a socket left by a crash. The store's lock ensures that no server listens on it.
   if (process.platform !== 'win32') await rm(path, { force: true });
   await listenPrivately(server, path);
-  await writePrivately(join(dataDir, ADDRESS_FILE), `${JSON.stringify({ socket: path })}\n`);
-  return {
-    async close() {
-      stopController.abort(new Error('the server is stopping'));
-      const closePromise = new Promise((resolve) => server.close(resolve));
-      await Promise.all(pendingResponses);
-      for (const socket of sockets) socket.destroySoon();
-      await closePromise;
-      await rm(join(dataDir, ADDRESS_FILE), { force: true });
-      // Closing the server removed the socket. A directory that was created for the socket is removed as well.
-      if (process.platform !== 'win32' && dirname(path) !== dataDir) await rmdir(dirname(path)).catch(() => {});
-    },
-  };
+  async function close(): Promise<void> {
+    stopController.abort(new Error('the server is stopping'));
+    const closePromise = new Promise((resolve) => server.close(resolve));
+    await Promise.all(pendingResponses);
+    for (const socket of sockets) socket.destroySoon();
+    await closePromise;
+    await rm(join(dataDir, ADDRESS_FILE), { force: true });
+    // Closing the server removed the socket. A directory that was created for the socket is removed as well.
+    if (process.platform !== 'win32' && dirname(path) !== dataDir) await rmdir(dirname(path)).catch(() => {});
+  }
+  try {
+    await writePrivately(join(dataDir, ADDRESS_FILE), `${JSON.stringify({ socket: path })}\n`);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { close };
 }
 
 async function readSocketPath(dataDir: string): Promise<string | null> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { lstat, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,8 +10,10 @@ import { createSystemClock } from '../clock/system-clock.js';
 import { createSystemRandom } from '../clock/system-random.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { AccessFiles } from './access-files.js';
-import { readCredentials } from './credentials.js';
+import { credentialsFile, readCredentials } from './credentials.js';
+import type { ServerAccess } from './env-file.js';
 import { startAccounts } from './first-start.js';
+import { StartError } from './start-error.js';
 
 async function listening(t: TestContext) {
   const dataDir = await mkdtemp(join(tmpdir(), 'everstep-kept-'));
@@ -24,7 +26,8 @@ async function listening(t: TestContext) {
   const authority = await createAuthority({ store, now: clock.now });
   const { accounts } = store;
   const account = { dataDir, region: 'eu-central-1', adminEmail: 'admin@localhost', accounts, authority, clock };
-  const { credentials } = await startAccounts({ ...account, random: createSystemRandom() });
+  const beginAccounts = () => startAccounts({ ...account, random: createSystemRandom() });
+  const { credentials } = await beginAccounts();
   const errors: string[] = [];
   const log = { debug() {}, info() {}, warn() {}, error: (_details: object, message: string) => errors.push(message) };
   const envFile = join(dataDir, 'service.env');
@@ -32,7 +35,12 @@ async function listening(t: TestContext) {
   const access = { ...credentials, url: 'http://127.0.0.1:1', managementUrl: 'http://127.0.0.1:1' };
   await kept.write(access);
   const writeTo = (path: string) => new AccessFiles({ dataDir, envFile: path, authority, log }).write(access);
-  return { dataDir, envFile, kept, credentials, errors, store, authority, writeTo };
+  /** Writes the files as the next start does. */
+  const restart = async (nextAccess: ServerAccess) => {
+    await beginAccounts();
+    await new AccessFiles({ dataDir, envFile, authority, log }).write(nextAccess);
+  };
+  return { dataDir, envFile, kept, credentials, access, errors, store, authority, writeTo, restart };
 }
 
 test('the credential files contain the latest rotated signing keys', async (t) => {
@@ -61,6 +69,28 @@ test('signing keys rotated by another process are written to the files after its
   await rm(dataDir, { recursive: true });
   await kept.refresh(instanceId);
   assert.equal(await readCredentials(dataDir), null, 'unchanged keys are not written again');
+});
+
+test('files that already have the content stay unchanged, so that a start requires no disk space', async (t) => {
+  const { dataDir, envFile, access, restart } = await listening(t);
+  const identitiesOf = () => Promise.all([credentialsFile(dataDir), envFile].map(async (path) => (await stat(path)).ino));
+  const identities = await identitiesOf();
+  await restart(access);
+  assert.deepEqual(await identitiesOf(), identities);
+  await chmod(envFile, 0o644);
+  await restart({ ...access, url: 'http://127.0.0.1:2' });
+  assert.ok((await identitiesOf()).every((identity, index) => identity !== identities[index]));
+  assert.equal((await stat(envFile)).mode & 0o777, 0o600);
+});
+
+test('credentials that cannot be written are reported with their file', async (t) => {
+  const { dataDir, access, restart } = await listening(t);
+  await rm(dataDir, { recursive: true });
+  await assert.rejects(
+    restart(access),
+    (error) =>
+      error instanceof StartError && error.message.startsWith(`The credentials file ${credentialsFile(dataDir)} is not writable`),
+  );
 });
 
 test('keys are rotated even if the files cannot be written, and the error is logged', async (t) => {

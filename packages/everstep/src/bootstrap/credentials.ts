@@ -6,7 +6,8 @@
 import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseJson } from '@everstep/sdk/protocol';
-import { writePrivately } from './private-file.js';
+import { updatePrivately } from './private-file.js';
+import { fileError } from './start-error.js';
 
 export interface Credentials {
   readonly instanceId: string;
@@ -80,8 +81,12 @@ export async function readCredentials(dataDir: string): Promise<StoredCredential
   }
 }
 
-export function storeCredentials(dataDir: string, credentials: StoredCredentials): Promise<void> {
-  return writePrivately(credentialsFile(dataDir), `${JSON.stringify(credentials, null, 2)}\n`);
+/** Stores the credentials. Writes nothing if the file already contains them. Rejects with StartError if it cannot be written. */
+export async function storeCredentials(dataDir: string, credentials: StoredCredentials): Promise<void> {
+  const file = credentialsFile(dataDir);
+  await updatePrivately(file, `${JSON.stringify(credentials, null, 2)}\n`).catch((error) => {
+    throw fileError(`The credentials file ${file} is not writable`, error);
+  });
 }
 
 /** Moves the credentials of another store aside, so that they are not lost. Returns their new path. */

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { carryToken } from '../dialects/upstash/index.js';
 import type { Credentials, ServerAddresses } from './credentials.js';
-import { writePrivately } from './private-file.js';
+import { updatePrivately } from './private-file.js';
 
 /** Credentials for the server and its URLs. */
 export type ServerAccess = Credentials & ServerAddresses;
@@ -47,9 +47,12 @@ export function environmentOf(access: ServerAccess): Readonly<Record<string, str
   };
 }
 
-/** Writes the env file. It is called once the server is listening, so that a script can wait for the file. */
+/**
+ * Writes the env file, unless it already has the same content. It is called once the server is listening, so that a script can
+ * wait for the file.
+ */
 export async function writeEnvFile(path: string, access: ServerAccess): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const lines = Object.entries(environmentOf(access)).map(([name, value]) => `${name}=${value}\n`);
-  await writePrivately(path, lines.join(''));
+  await updatePrivately(path, lines.join(''));
 }

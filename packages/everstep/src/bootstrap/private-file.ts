@@ -1,8 +1,9 @@
 /** Files with secrets: private to their owner, and replaced atomically. */
 import { randomUUID } from 'node:crypto';
-import { open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 
 const OWNER_ONLY = 0o600;
+const PERMISSIONS = 0o777;
 
 /**
  * Replaces the file atomically, with mode 0600. Follows symbolic links. Rejects with the error of the file system. Also
@@ -25,5 +26,21 @@ export async function writePrivately(file: string, text: string): Promise<void> 
   } catch (error) {
     await rm(draft, { force: true });
     throw error;
+  }
+}
+
+/** Like `writePrivately`, but leaves a private file with this content unchanged, so that no disk space is required. */
+export async function updatePrivately(file: string, text: string): Promise<void> {
+  if (!(await hasPrivateContent(file, text))) await writePrivately(file, text);
+}
+
+async function hasPrivateContent(file: string, text: string): Promise<boolean> {
+  try {
+    const fileStat = await stat(file);
+    // On Windows, the mode says nothing about who can read the file.
+    const isPrivate = process.platform === 'win32' || (fileStat.mode & PERMISSIONS) === OWNER_ONLY;
+    return fileStat.isFile() && isPrivate && (await readFile(file, 'utf8')) === text;
+  } catch {
+    return false;
   }
 }

@@ -41,7 +41,10 @@ export interface OpenedStore {
   readonly location: string;
 }
 
-/** Opens an embedded store, and creates it if it is missing. Rejects with StartError. */
+/**
+ * Opens an embedded store, and creates it if it is missing. Rejects with StartError, or with StoreUnavailableError if this may
+ * succeed later, for example because the disk is full.
+ */
 export async function openFile(
   file: string,
   { dataDir, acceptLoss }: Config,
@@ -72,6 +75,7 @@ export async function openFile(
     return { store, node: null, openDocuments, location: file };
   } catch (error) {
     if (error instanceof StoreOpenError) throw new StartError(error.message, { cause: error });
+    if (error instanceof StoreUnavailableError) throw error;
     throw fileError(`Cannot open the store ${file}`, error);
   }
 }

@@ -54,9 +54,18 @@ export interface EmbeddedStore extends Store {
   checkConsistency(): readonly CheckResult[];
 }
 
-/** Opens a store. Rejects with StoreOpenError if the file is in use, too new, not a store, or has lost commits. */
+/**
+ * Opens a store. Rejects with StoreOpenError if the file is in use, too new, not a store, or has lost commits, and with
+ * StoreUnavailableError if the file cannot be written for now.
+ */
 export async function openSqliteStore({ file, ...options }: SqliteStoreOptions): Promise<EmbeddedStore> {
-  return createSqliteStore(openConnection(file, options));
+  const connection = openConnection(file, options);
+  try {
+    return createSqliteStore(connection);
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
 }
 
 /** Creates a store on an open connection, which `close` closes. */

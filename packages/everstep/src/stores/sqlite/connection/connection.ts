@@ -5,10 +5,10 @@ import { MIGRATIONS } from '../migrations/index.js';
 import { type CopyRequest, copyOnline } from '../storage/online-copy.js';
 import { CommitCount, identify } from './commit-count.js';
 import { DurableMark, resetMark } from './durable-mark.js';
-import { resultCode } from './errors.js';
+import { resultCode, storeErrorOf } from './errors.js';
 import { LogSync } from './log-sync.js';
 import { createPrivately } from './private-file.js';
-import { copyDamagedFiles, doubtsOf, findLoss, lossIn, type StoreNotice } from './store-loss.js';
+import { copyDamagedFiles, doubtsOf, findLoss, hasContent, lossIn, type StoreNotice } from './store-loss.js';
 
 /** Marks the file as a store ("EVST"), so that the database of another program is not mistaken for one. */
 export const APPLICATION_ID = 0x45565354;
@@ -178,6 +178,8 @@ export function toOpenError(error: unknown, file: string): unknown {
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
       return new StoreOpenError('not-a-store', `${file} is not a database, or it is damaged.`, error);
+    case SQLITE_FULL:
+      return storeErrorOf(error);
     default:
       return error;
   }
@@ -208,8 +210,10 @@ function requireAcceptedLoss(file: string, loss: string, { acceptLoss, onNotice 
 
 /** Opens the file and takes its lock. Throws StoreOpenError if another process holds the lock or the file is not a database. */
 function openLocked(file: string): DatabaseSync {
+  const isNew = file === IN_MEMORY || !hasContent(file);
   const database = new DatabaseSync(file);
   try {
+    // Setting auto_vacuum writes to the file, which must be possible to open on a full disk. `trackFreePages` converts old files.
     // NORMAL instead of FULL, because LogSync syncs the log after a commit.
     // The exclusive mode is set before the first access, which takes the lock. The lock is held until the connection is closed, and
     // the operating system releases it when the process dies. In this mode, the index of the log is in ordinary memory.
@@ -217,7 +221,7 @@ function openLocked(file: string): DatabaseSync {
       PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS};
       PRAGMA page_size = ${PAGE_BYTES};
       PRAGMA locking_mode = EXCLUSIVE;
-      PRAGMA auto_vacuum = INCREMENTAL;
+      ${isNew ? 'PRAGMA auto_vacuum = INCREMENTAL;' : ''}
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = NORMAL;
       PRAGMA cache_size = -${PAGE_CACHE_KIB};

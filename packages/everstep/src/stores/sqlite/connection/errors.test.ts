@@ -1,14 +1,18 @@
 /** Errors of the embedded store when it rejects writes. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { StatementSync } from 'node:sqlite';
 import { test } from 'node:test';
 import type { CommitUnit } from '../../../ports/stores/store.js';
 import { StoreRefusesWritesError, StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
-import { createSqliteStore } from '../index.js';
+import { creation, sampleRun, sampleStep, T0, unit } from '../../conformance/samples.js';
+import { createSqliteStore, openSqliteStore } from '../index.js';
 import { type Connection, openConnection } from './connection.js';
 import { storeErrorOf } from './errors.js';
+
+const SQLITE_FULL = 13;
 
 const secret = (value: string) => ({ name: `a secret ${value.length}`, value });
 const holds = (count: number): CommitUnit => ({
@@ -50,6 +54,53 @@ test('a full database rejects commits, account changes and probes, can be read, 
     assert.equal(await store.accounts.findSecret({ name: 'write-probe' }), null, 'a probe leaves nothing');
     assert.deepEqual(await store.commit([holds(200)]), [{ kind: 'applied' }]);
   });
+});
+
+test('opening a store that was closed writes nothing, so that it opens on a full disk', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'everstep-errors-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  const file = join(directory, 'everstep.db');
+  await (await openSqliteStore({ file })).close();
+  const content = await readFile(file);
+  const store = await openSqliteStore({ file });
+  assert.equal((await stat(`${file}-wal`)).size, 0);
+  await store.close();
+  assert.ok(content.equals(await readFile(file)));
+});
+
+test('a store that cannot be written while it is opened is rejected as unavailable, and can be opened later', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'everstep-errors-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  const file = join(directory, 'everstep.db');
+  const store = await openSqliteStore({ file });
+  const [run, fork] = [sampleRun(1), sampleRun(2)];
+  const stage = {
+    kind: 'stage-journal',
+    fromRunKey: run.key,
+    toRunKey: fork.key,
+    from: 0,
+    below: 1,
+    without: [],
+    at: T0,
+  } as const;
+  await store.commit([unit([creation(run), { kind: 'record-step', runKey: run.key, step: sampleStep(0) }])]);
+  await store.commit([unit([stage])]);
+  await store.close();
+  const full = Object.assign(new Error('database or disk is full'), { errcode: SQLITE_FULL });
+  const { run: runStatement } = StatementSync.prototype;
+  const fault = t.mock.method(
+    StatementSync.prototype,
+    'run',
+    function (this: StatementSync, ...values: Parameters<typeof runStatement>) {
+      if (this.sourceSQL === 'COMMIT') throw full;
+      return runStatement.apply(this, values);
+    },
+  );
+  await assert.rejects(openSqliteStore({ file }), refuses('disk full'));
+  fault.mock.restore();
+  const reopened = await openSqliteStore({ file });
+  assert.ok(await reopened.loadRun({ runKey: run.key }));
+  await reopened.close();
 });
 
 test('a database that became read-only rejects writes, and a stored secret can be read', async () => {

@@ -35,7 +35,7 @@ export interface StoreNotice {
 
 export const logFile = (file: string): string => `${file}-wal`;
 
-const hasContent = (path: string): boolean => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
+export const hasContent = (path: string): boolean => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
 /** Returns one sentence about the log of a store that has lost commits. */
 function describeLogDamage(file: string): string {
