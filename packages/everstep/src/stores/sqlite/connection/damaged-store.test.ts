@@ -246,6 +246,28 @@ describe('a store that was in use', () => {
     assert.deepEqual(await opened(file), { runs: RUNS, notices: [] });
   });
 
+  test('opens if a power failure during its first commit left nothing but an unwritten mark', async () => {
+    for (const state of ['missing', 'empty', 'without tables']) {
+      const place = join(directory, `first-${state}`);
+      const file = join(place, 'store.db');
+      await mkdir(place);
+      const store = await openSqliteStore({ file });
+      await store.commit([unit([creation(sampleRun(1))])]);
+      await store.close();
+      const { size } = await stat(`${file}-mark`);
+      for (const name of await readdir(place)) await rm(join(place, name));
+      await writeFile(`${file}-mark`, Buffer.alloc(size));
+      if (state === 'empty') await writeFile(file, '');
+      if (state === 'without tables') {
+        const database = new DatabaseSync(file);
+        database.exec('PRAGMA journal_mode = WAL');
+        database.close();
+        assert.ok((await stat(file)).size > 0);
+      }
+      assert.deepEqual(await opened(file), { runs: 0, notices: [] }, state);
+    }
+  });
+
   test('without a mark opens with a notice if commits follow a damaged frame', async () => {
     const file = await copyOf();
     await rm(`${file}-mark`);

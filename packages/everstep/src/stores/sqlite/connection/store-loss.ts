@@ -47,6 +47,9 @@ function describeLogDamage(file: string): string {
   return `Its log ${name} is damaged in frame ${log.frames + 1}; ${log.framesBehind} valid frames follow.`;
 }
 
+/** Returns the mark if it was ever written. A power failure during the first commit can leave one that only exists. */
+const writtenMark = (file: string): readonly string[] => (readMark(file).kind === 'none' ? [] : [markFile(file)]);
+
 /** Describes the loss of a whole database; null if none of `otherFiles`, which only a used store has, has content. */
 function describeDatabaseLoss(file: string, state: 'missing' | 'empty', otherFiles: readonly string[]): string | null {
   const otherFile = otherFiles.find(hasContent);
@@ -74,7 +77,7 @@ export function lossIn(database: DatabaseSync, file: string, companionFiles: rea
   const log = readLog(logFile(file));
   // A process that is killed while it creates its store leaves a sound log without tables.
   const isSound = log === null || (log.isHeaderValid && log.framesBehind === 0);
-  return describeDatabaseLoss(file, 'empty', [markFile(file), ...(isSound ? [] : [logFile(file)]), ...companionFiles]);
+  return describeDatabaseLoss(file, 'empty', [...writtenMark(file), ...(isSound ? [] : [logFile(file)]), ...companionFiles]);
 }
 
 /** Returns irregularities in the files of an open database that do not prove a loss. */
@@ -113,7 +116,7 @@ export function openToRead(file: string): DatabaseSync {
 export function findLoss(file: string, companionFiles: readonly string[] = []): string | null {
   // SQLite treats an empty database as a new one, and deletes its log.
   if (!hasContent(file)) {
-    const otherFiles = [markFile(file), logFile(file), ...companionFiles];
+    const otherFiles = [...writtenMark(file), logFile(file), ...companionFiles];
     return describeDatabaseLoss(file, existsSync(file) ? 'empty' : 'missing', otherFiles);
   }
   let database: DatabaseSync | null = null;
