@@ -117,6 +117,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     reason: 'gives other work of this process a turn between the parts of long work; no time is measured',
     kinds: ['timers'],
     paths: [
+      'backup/interruption.ts',
       'http-api/operations/events/waiters.ts',
       'ports/stores/history-parts.ts',
       'stores/postgres/runs/run-records.ts',

@@ -120,9 +120,12 @@ export async function readManifest(directory: string): Promise<Manifest> {
   throw new BackupError(`${file} is damaged, or was made by an unsupported version of Everstep.`);
 }
 
-/** Returns the SHA-256 hash of a file in hexadecimal. */
-export async function digestOf(file: string): Promise<string> {
+/** Returns the SHA-256 hash of a file in hexadecimal. Rejects if the signal is aborted. */
+export async function digestOf(file: string, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
-  for await (const chunk of createReadStream(file)) hash.update(chunk);
+  for await (const chunk of createReadStream(file)) {
+    signal?.throwIfAborted();
+    hash.update(chunk);
+  }
   return hash.digest('hex');
 }

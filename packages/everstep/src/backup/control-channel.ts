@@ -193,36 +193,58 @@ async function readSocketPath(dataDir: string): Promise<string | null> {
   }
 }
 
-/** Sends a request to the server that uses the data directory. Resolves with null if none is running. Rejects with BackupError. */
-async function sendRequest(dataDir: string, request: object): Promise<CommandResult | null> {
-  const path = await readSocketPath(dataDir);
-  if (path === null) return null;
-  const socket = connect(path);
-  const isConnected = await new Promise<boolean>((resolve, reject) => {
+/** Connects to the socket. Resolves with false if no server listens. Rejects with BackupError. */
+function untilConnected(socket: Socket, path: string): Promise<boolean> {
+  return new Promise<boolean>((resolve, reject) => {
     socket.once('connect', () => resolve(true));
+    socket.once('close', () => resolve(false));
     socket.once('error', (error) => {
       // A killed server leaves the file behind.
       if (['ECONNREFUSED', 'ENOENT'].includes(codeOf(error))) resolve(false);
       else reject(new BackupError(`The running server cannot be reached at ${path}: ${error.message}.`, { cause: error }));
     });
   });
-  if (!isConnected) return null;
-  socket.on('error', () => {});
-  socket.write(`${JSON.stringify(request)}\n`);
-  for await (const line of createInterface({ input: socket })) {
-    const outcome: CommandResult = JSON.parse(line);
-    if (outcome.kind === 'refused') throw new BackupError(outcome.message);
-    return outcome;
+}
+
+/**
+ * Sends a request to the server that uses the data directory. Resolves with null if none is running. Rejects with BackupError, or
+ * if the signal is aborted. An abort disconnects, which cancels the request.
+ */
+async function sendRequest(dataDir: string, request: object, signal?: AbortSignal): Promise<CommandResult | null> {
+  const path = await readSocketPath(dataDir);
+  if (path === null) return null;
+  signal?.throwIfAborted();
+  const socket = connect(path);
+  const disconnect = () => socket.destroy();
+  signal?.addEventListener('abort', disconnect, { once: true });
+  try {
+    const isConnected = await untilConnected(socket, path);
+    signal?.throwIfAborted();
+    if (!isConnected) return null;
+    socket.on('error', () => {});
+    socket.write(`${JSON.stringify(request)}\n`);
+    for await (const line of createInterface({ input: socket })) {
+      const outcome: CommandResult = JSON.parse(line);
+      if (outcome.kind === 'refused') throw new BackupError(outcome.message);
+      return outcome;
+    }
+    signal?.throwIfAborted();
+    throw new BackupError('The server ended before the command was done. Run the command again.');
+  } finally {
+    signal?.removeEventListener('abort', disconnect);
   }
-  throw new BackupError('The server ended before the command was done. Run the command again.');
 }
 
 /**
  * Requests a backup from the server that uses the data directory. Resolves with the paths written, or null if no server is
- * running. Rejects with BackupError.
+ * running. Rejects with BackupError. An abort of the signal cancels the backup.
  */
-export async function requestBackup(dataDir: string, request: BackupRequest): Promise<readonly string[] | null> {
-  const reply = await sendRequest(dataDir, request);
+export async function requestBackup(
+  dataDir: string,
+  request: BackupRequest,
+  signal?: AbortSignal,
+): Promise<readonly string[] | null> {
+  const reply = await sendRequest(dataDir, request, signal);
   return reply?.kind === 'done' ? reply.written : null;
 }
 

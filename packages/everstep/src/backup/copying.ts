@@ -44,6 +44,13 @@ export async function claimDirectory(directory: string): Promise<boolean> {
   }
 }
 
+/** Removes the files of a failed copy, and its directory if the copy created it. */
+export async function removeCopy(directory: string, files: readonly string[], isNew: boolean): Promise<void> {
+  for (const file of files) for (const suffix of ['', '-journal', '-wal']) await rm(file + suffix, { force: true });
+  await rmdir(join(directory, SEARCH_DIRECTORY)).catch(() => {});
+  if (isNew) await rmdir(directory).catch(() => {});
+}
+
 /** Copies a text file. Resolves with false if it does not exist. */
 async function copyText(from: string, to: string): Promise<boolean> {
   const text = await readFile(from, 'utf8').catch((error) => {
@@ -84,12 +91,11 @@ export async function copyEverything(source: BackupSource, options: CopyOptions)
     ] as const)
       if (isIncluded && !(await copyText(from, addFile(path)))) writtenPaths.pop();
     if (isNew) await chmod(to, OWNER_ONLY);
+    signal?.throwIfAborted();
     return writtenPaths;
   } catch (error) {
-    for (const path of writtenPaths)
-      for (const suffix of ['', '-journal', '-wal']) await rm(join(to, path) + suffix, { force: true });
-    await rmdir(join(to, SEARCH_DIRECTORY)).catch(() => {});
-    if (isNew) await rmdir(to).catch(() => {});
+    const files = writtenPaths.map((path) => join(to, ...path.split('/')));
+    await removeCopy(to, files, isNew);
     throw error;
   }
 }

@@ -1,11 +1,13 @@
 /** Restores a backup into an empty data directory. */
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf, fileError } from '../bootstrap/start-error.js';
 import { verifyBackup } from './checking.js';
 import { BackupError, digestOf, type Manifest, STORE_FILE } from './contents.js';
+import { removeCopy } from './copying.js';
 import { copyOut } from './encryption/backed-up-files.js';
 import type { BackupSecret } from './encryption/backup-cipher.js';
+import { explainInterruption } from './interruption.js';
 
 const DIRECTORY_MODE = 0o700;
 /** Name of the store until all other files are restored, so that no server opens it. */
@@ -18,9 +20,12 @@ export interface RestoreOptions {
   readonly dataDir: string;
   /** Secret of an encrypted backup. */
   readonly secret: BackupSecret | null;
+  /** Aborts the restore. */
+  readonly signal?: AbortSignal;
 }
 
-async function prepareDataDir(dataDir: string): Promise<void> {
+/** Creates the data directory if it does not exist. Resolves with true if it was created. */
+async function prepareDataDir(dataDir: string): Promise<boolean> {
   const entries = await readdir(dataDir).catch((error) => {
     if (codeOf(error) === 'ENOENT') return [];
     throw fileError(`The directory ${dataDir} cannot be used`, error);
@@ -28,26 +33,23 @@ async function prepareDataDir(dataDir: string): Promise<void> {
   // A newly formatted disk contains this directory.
   if (entries.some((name) => name !== 'lost+found'))
     throw new BackupError(`${dataDir} is not empty. A backup can only be restored into an empty directory. Nothing was changed.`);
-  await mkdir(dataDir, { recursive: true, mode: DIRECTORY_MODE }).catch((error) => {
+  const firstCreatedDirectory = await mkdir(dataDir, { recursive: true, mode: DIRECTORY_MODE }).catch((error) => {
     throw fileError(`The directory ${dataDir} cannot be created`, error);
   });
+  return firstCreatedDirectory !== undefined;
 }
 
-/**
- * Restores a backup. Verifies it first, and each file again after it was restored. Rejects with BackupError, StoreOpenError or
- * StartError.
- */
-export async function restoreBackup({ from, dataDir, secret }: RestoreOptions): Promise<Manifest> {
-  const { manifest, cipher } = await verifyBackup(from, secret);
-  await prepareDataDir(dataDir);
+async function restoreFiles({ from, dataDir, secret, signal }: RestoreOptions): Promise<Manifest> {
+  const { manifest, cipher } = await verifyBackup(from, secret, signal);
+  const isNew = await prepareDataDir(dataDir);
   const restoredFiles: string[] = [];
   try {
     for (const { path, sha256 } of manifest.files) {
       const file = join(dataDir, ...(path === STORE_FILE ? UNFINISHED_STORE_FILE : path).split('/'));
       restoredFiles.push(file);
       await mkdir(dirname(file), { recursive: true, mode: DIRECTORY_MODE });
-      await copyOut(from, path, file, cipher);
-      if ((await digestOf(file)) !== sha256)
+      await copyOut({ directory: from, cipher, signal }, path, file);
+      if ((await digestOf(file, signal)) !== sha256)
         throw new BackupError(
           `${path} does not match its checksum after it was restored: the disk may be failing. Restore to another disk.`,
         );
@@ -55,7 +57,14 @@ export async function restoreBackup({ from, dataDir, secret }: RestoreOptions): 
     await rename(join(dataDir, UNFINISHED_STORE_FILE), join(dataDir, STORE_FILE));
     return manifest;
   } catch (error) {
-    for (const file of restoredFiles) await rm(file, { force: true });
+    await removeCopy(dataDir, restoredFiles, isNew);
     throw error;
   }
 }
+
+/**
+ * Restores a backup. Verifies it first, and each file again after it was restored. Rejects with BackupError, StoreOpenError or
+ * StartError. A failed or aborted restore leaves nothing behind.
+ */
+export const restoreBackup = (options: RestoreOptions): Promise<Manifest> =>
+  explainInterruption(options.signal, 'Interrupted: nothing was restored.', () => restoreFiles(options));

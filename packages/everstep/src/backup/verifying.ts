@@ -9,11 +9,14 @@ import { checkStore, inspectDocuments, inspectStoppedStore } from '../stores/sql
 import { assertSound, type InspectedFiles, inspectFiles } from './checking.js';
 import { BackupError, SEARCH_DIRECTORY, STORE_FILE } from './contents.js';
 import { requestBackup } from './control-channel.js';
+import { assertNotInterrupted, explainInterruption } from './interruption.js';
 
 export interface VerifyOptions {
   /** Absolute path of the data directory. */
   readonly dataDir: string;
   readonly storeFile: string;
+  /** Aborts the verification. */
+  readonly signal?: AbortSignal;
 }
 
 export interface StoreVerification extends InspectedFiles {
@@ -26,12 +29,13 @@ export interface StoreVerification extends InspectedFiles {
 }
 
 /** Verifies the store of a running server. The server locks its files, so it makes a copy, which is checked and removed. */
-async function verifyRunning(dataDir: string): Promise<StoreVerification | null> {
+async function verifyRunning({ dataDir, signal }: VerifyOptions): Promise<StoreVerification | null> {
   const to = join(dataDir, `verify.${randomUUID()}.tmp`);
   try {
-    const writtenPaths = await requestBackup(dataDir, { to, credentials: false, secretsKey: false });
+    const writtenPaths = await requestBackup(dataDir, { to, credentials: false, secretsKey: false }, signal);
     if (!writtenPaths) return null;
-    const contents = await inspectFiles(to, writtenPaths);
+    const contents = await inspectFiles(to, writtenPaths, signal);
+    await assertNotInterrupted(signal);
     return { ...contents, checks: checkStore(join(to, STORE_FILE)), online: true, doubts: [] };
   } finally {
     await rm(to, { recursive: true, force: true });
@@ -45,7 +49,7 @@ async function fileNamesIn(directory: string): Promise<readonly string[]> {
   });
 }
 
-async function verifyAtRest({ dataDir, storeFile }: VerifyOptions): Promise<StoreVerification> {
+async function verifyAtRest({ dataDir, storeFile, signal }: VerifyOptions): Promise<StoreVerification> {
   const companionFiles = dirname(storeFile) === dataDir ? [credentialsFile(dataDir)] : [];
   const inspection = inspectStoppedStore(storeFile, companionFiles);
   if (!inspection)
@@ -58,6 +62,7 @@ async function verifyAtRest({ dataDir, storeFile }: VerifyOptions): Promise<Stor
   let documentCount = 0;
   for (const name of await fileNamesIn(directory)) {
     if (!name.endsWith('.db')) continue;
+    await assertNotInterrupted(signal);
     const indexInspection = inspectDocuments(join(directory, name));
     assertSound(`${SEARCH_DIRECTORY}/${name}`, indexInspection.problems);
     documentCount += indexInspection.documents;
@@ -71,6 +76,10 @@ async function verifyAtRest({ dataDir, storeFile }: VerifyOptions): Promise<Stor
  * Verifies the store by reading every database completely. Rejects with BackupError or StoreOpenError, which report damaged
  * or lost data.
  */
-export async function verifyStore(options: VerifyOptions): Promise<StoreVerification> {
-  return (await verifyRunning(options.dataDir)) ?? verifyAtRest(options);
+export function verifyStore(options: VerifyOptions): Promise<StoreVerification> {
+  return explainInterruption(
+    options.signal,
+    'Interrupted: the store was not checked completely.',
+    async () => (await verifyRunning(options)) ?? verifyAtRest(options),
+  );
 }

@@ -1,4 +1,5 @@
 /** Shuts a long-running command down on Ctrl-C or SIGTERM. */
+import type { Shell } from './output.js';
 
 /**
  * Signals this close together count as one. Ctrl-C in a terminal reaches every process of the group, and npm forwards it
@@ -6,20 +7,47 @@
  */
 const SAME_SIGNAL_MS = 1_000;
 const FORCED_EXIT_CODE = 130;
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Calls `onFirst` at the first signal. A later signal ends the process immediately. Returns a function that stops listening. */
+function listenForSignals(onFirst: (signal: NodeJS.Signals) => void): () => void {
+  let firstAt: number | null = null;
+  const listener = (signal: NodeJS.Signals): void => {
+    const now = performance.now();
+    if (firstAt === null) {
+      firstAt = now;
+      onFirst(signal);
+    } else if (now - firstAt > SAME_SIGNAL_MS) {
+      process.exit(FORCED_EXIT_CODE);
+    }
+  };
+  for (const signal of SIGNALS) process.on(signal, listener);
+  return () => {
+    for (const signal of SIGNALS) process.off(signal, listener);
+  };
+}
 
 /** Resolves at the first signal. A later signal ends the process immediately. */
 export function untilSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    let firstAt: number | null = null;
-    const listener = (signal: NodeJS.Signals): void => {
-      const now = performance.now();
-      if (firstAt === null) {
-        firstAt = now;
-        resolve(signal);
-      } else if (now - firstAt > SAME_SIGNAL_MS) {
-        process.exit(FORCED_EXIT_CODE);
-      }
-    };
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, listener);
+    listenForSignals(resolve);
   });
+}
+
+/** Performs work that the first signal aborts, so that it can clean up. `notice` is printed then. */
+export async function abortOnSignal<Result>(
+  { printError }: Pick<Shell, 'printError'>,
+  notice: string,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const controller = new AbortController();
+  const stopListening = listenForSignals(() => {
+    printError(`${notice}\n`);
+    controller.abort(new Error('interrupted'));
+  });
+  try {
+    return await work(controller.signal);
+  } finally {
+    stopListening();
+  }
 }

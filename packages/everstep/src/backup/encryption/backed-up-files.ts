@@ -17,8 +17,8 @@ const OWNER_ONLY = 0o600;
 export const pathInBackup = (directory: string, path: string, cipher: BackupCipher | null): string =>
   join(directory, ...path.split('/')) + (cipher ? SUFFIX : '');
 
-async function writeDurably(source: AsyncIterable<Uint8Array>, to: string): Promise<void> {
-  await pipeline(source, createWriteStream(to, { flags: 'wx', mode: OWNER_ONLY }));
+async function writeDurably(source: AsyncIterable<Uint8Array>, to: string, signal?: AbortSignal): Promise<void> {
+  await pipeline(source, createWriteStream(to, { flags: 'wx', mode: OWNER_ONLY }), signal ? { signal } : {});
   const file = await open(to, 'r');
   try {
     await file.sync();
@@ -27,18 +27,30 @@ async function writeDurably(source: AsyncIterable<Uint8Array>, to: string): Prom
   }
 }
 
+/** A backup directory with the cipher of its files, and a signal that ends their reads and writes. */
+export interface BackupAccess {
+  readonly directory: string;
+  /** Null if the files are not encrypted. */
+  readonly cipher: BackupCipher | null;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Encrypts the file `from` and writes it to the backup as `path`. */
-export const encryptInto = (directory: string, path: string, from: string, cipher: BackupCipher): Promise<void> =>
-  writeDurably(encryptStream(createReadStream(from), cipher.keyOf(path)), pathInBackup(directory, path, cipher));
+export const encryptInto = (
+  { directory, cipher, signal }: BackupAccess & { readonly cipher: BackupCipher },
+  path: string,
+  from: string,
+): Promise<void> =>
+  writeDurably(encryptStream(createReadStream(from), cipher.keyOf(path)), pathInBackup(directory, path, cipher), signal);
 
 /** Copies a file out of a backup. Rejects if an encrypted file was altered; other files are not checked. */
-export function copyOut(directory: string, path: string, to: string, cipher: BackupCipher | null): Promise<void> {
+export function copyOut({ directory, cipher, signal }: BackupAccess, path: string, to: string): Promise<void> {
   const source = createReadStream(pathInBackup(directory, path, cipher));
-  return writeDurably(cipher ? decryptStream(source, cipher.keyOf(path)) : source, to);
+  return writeDurably(cipher ? decryptStream(source, cipher.keyOf(path)) : source, to, signal);
 }
 
 /** Compares a file with the manifest. Rejects with BackupError if it does not match. */
-export async function assertMatches(directory: string, file: BackedUpFile, cipher: BackupCipher | null): Promise<void> {
+export async function assertMatches({ directory, cipher, signal }: BackupAccess, file: BackedUpFile): Promise<void> {
   const { path, bytes, sha256 } = file;
   const target = pathInBackup(directory, path, cipher);
   const fileStat = await stat(target).catch((error) => {
@@ -50,9 +62,12 @@ export async function assertMatches(directory: string, file: BackedUpFile, ciphe
   const source = createReadStream(target);
   const hash = createHash('sha256');
   try {
-    for await (const chunk of cipher ? decryptStream(source, cipher.keyOf(path)) : source) hash.update(chunk);
+    for await (const chunk of cipher ? decryptStream(source, cipher.keyOf(path)) : source) {
+      signal?.throwIfAborted();
+      hash.update(chunk);
+    }
   } catch (error) {
-    if (!cipher || codeOf(error) === 'EIO') throw error;
+    if (!cipher || signal?.aborted || codeOf(error) === 'EIO') throw error;
     throw new BackupError(`${path} has changed since the backup was made.`, { cause: error });
   }
   if (hash.digest('hex') !== sha256) throw new BackupError(`${path} has changed since the backup was made.`);

@@ -12,6 +12,7 @@ import { SERVER_VERSION } from '../../../step-calls/version.js';
 import type { CheckResult } from '../../../stores/shared/consistency/checks.js';
 import { UsageError } from '../../exit-codes.js';
 import { countText, json, printable, type Shell, table } from '../../output.js';
+import { abortOnSignal } from '../../shutdown.js';
 import { settingOf } from './server-settings.js';
 
 interface LocationOptions {
@@ -75,6 +76,7 @@ function showManifest(shell: Shell, { beganAt, version, counts, files }: Manifes
 }
 
 const DATA_DIR = '--data-dir <path>';
+const CLEANING_UP = 'Interrupted, removing the incomplete files ...';
 
 export function backupCommand(shell: Shell): Command {
   const { screen } = shell;
@@ -98,15 +100,9 @@ export function backupCommand(shell: Shell): Command {
       const to = resolve(shell.cwd, options.to);
       const { credentials, secretsKey } = options;
       const { takeBackup } = await import('../../../backup/taking.js');
-      const { manifest, isOnline } = await takeBackup({
-        dataDir,
-        storeFile,
-        to,
-        credentials,
-        secretsKey,
-        version: SERVER_VERSION,
-        secret: await readEncryptionSecret(options, shell),
-      });
+      const secret = await readEncryptionSecret(options, shell);
+      const settings = { dataDir, storeFile, to, credentials, secretsKey, version: SERVER_VERSION, secret };
+      const { manifest, isOnline } = await abortOnSignal(shell, CLEANING_UP, (signal) => takeBackup({ ...settings, signal }));
       if (options.json) return screen.write(json(manifest));
       showManifest(shell, manifest);
       screen.write(
@@ -161,7 +157,7 @@ export function verifyCommand(shell: Shell): Command {
       if (location?.kind === 'postgres') return verifyPostgres(location.url, options.json === true, shell);
       const storeFile = storeFileOf(options, dataDir, shell);
       const { verifyStore } = await import('../../../backup/verifying.js');
-      const verification = await verifyStore({ dataDir, storeFile });
+      const verification = await abortOnSignal(shell, CLEANING_UP, (signal) => verifyStore({ dataDir, storeFile, signal }));
       if (options.json) screen.write(json(verification));
       else showCounts(shell, verification.counts);
       assertInvariants(verification.checks, options.json === true, shell);
@@ -203,11 +199,8 @@ export function restoreCommand(shell: Shell): Command {
     .action(async (options: LocationOptions & SecretOptions & { from: string; json?: boolean }) => {
       const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
       const { restoreBackup } = await import('../../../backup/restoring.js');
-      const manifest = await restoreBackup({
-        from: resolve(shell.cwd, options.from),
-        dataDir,
-        secret: await readSecret(options, shell),
-      });
+      const settings = { from: resolve(shell.cwd, options.from), dataDir, secret: await readSecret(options, shell) };
+      const manifest = await abortOnSignal(shell, CLEANING_UP, (signal) => restoreBackup({ ...settings, signal }));
       if (options.json) return screen.write(json(manifest));
       showManifest(shell, manifest);
       screen.write(`Restored to ${dataDir}. Start the server with --data-dir ${dataDir}.\n`);

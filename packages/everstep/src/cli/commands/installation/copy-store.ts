@@ -5,6 +5,7 @@ import { SETTINGS } from '../../../config/settings.js';
 import type { CopyProgress } from '../../../store-copy/copying.js';
 import { UsageError } from '../../exit-codes.js';
 import { countText, json, type Shell, table } from '../../output.js';
+import { abortOnSignal } from '../../shutdown.js';
 
 const REPORT_EVERY_MS = 2000;
 
@@ -37,23 +38,6 @@ function progressPrinter({ printError }: Shell): (progress: CopyProgress) => voi
   };
 }
 
-/** Returns a signal that is aborted by the first Ctrl-C or SIGTERM. The second one ends the process. */
-function listenForInterruption(shell: Shell): { readonly signal: AbortSignal; stopListening(): void } {
-  const controller = new AbortController();
-  const interrupt = () => {
-    shell.printError('Interrupted, rolling back ...\n');
-    controller.abort(new Error('interrupted'));
-  };
-  const signals = ['SIGINT', 'SIGTERM'] as const;
-  for (const name of signals) process.once(name, interrupt);
-  return {
-    signal: controller.signal,
-    stopListening() {
-      for (const name of signals) process.off(name, interrupt);
-    },
-  };
-}
-
 export function copyStoreCommand(shell: Shell): Command {
   const { screen } = shell;
   return new Command('copy-store')
@@ -73,23 +57,20 @@ export function copyStoreCommand(shell: Shell): Command {
       // The module is loaded only here, because no other command needs the stores.
       const { copyStore } = await import('../../../store-copy/copying.js');
       const startedAt = performance.now();
-      const { signal, stopListening } = listenForInterruption(shell);
-      try {
-        const report = await copyStore({ from, to, onProgress: progressPrinter(shell), signal });
-        const tookMs = Math.round(performance.now() - startedAt);
-        if (report.changedTexts > 0)
-          shell.printError(
-            `${countText(report.changedTexts, 'text')} contained NUL characters, which PostgreSQL does not support; the copy has U+FFFD instead.\n`,
-          );
-        if (options.json) return screen.write(json({ ...report, tookMs }));
-        const rows = report.tables.filter(({ rows }) => rows > 0).map(({ what, rows, checksum }) => [what, rows, checksum]);
-        screen.write(table(screen, ['TABLE', 'ROWS', 'CHECKSUM'], rows));
-        screen.write(
-          `Copied and verified ${report.source === 'back-up' ? 'the backup' : 'the store of a stopped server'} in ${Math.round(tookMs / 100) / 10} s. ` +
-            'Start servers with EVERSTEP_STORE, and none on the embedded store.\n',
+      const report = await abortOnSignal(shell, 'Interrupted, rolling back ...', (signal) =>
+        copyStore({ from, to, onProgress: progressPrinter(shell), signal }),
+      );
+      const tookMs = Math.round(performance.now() - startedAt);
+      if (report.changedTexts > 0)
+        shell.printError(
+          `${countText(report.changedTexts, 'text')} contained NUL characters, which PostgreSQL does not support; the copy has U+FFFD instead.\n`,
         );
-      } finally {
-        stopListening();
-      }
+      if (options.json) return screen.write(json({ ...report, tookMs }));
+      const rows = report.tables.filter(({ rows }) => rows > 0).map(({ what, rows, checksum }) => [what, rows, checksum]);
+      screen.write(table(screen, ['TABLE', 'ROWS', 'CHECKSUM'], rows));
+      screen.write(
+        `Copied and verified ${report.source === 'back-up' ? 'the backup' : 'the store of a stopped server'} in ${Math.round(tookMs / 100) / 10} s. ` +
+          'Start servers with EVERSTEP_STORE, and none on the embedded store.\n',
+      );
     });
 }
