@@ -5,6 +5,7 @@
  */
 import { ALERT_LIMITS } from './alert-limits.js';
 import { largestReplyBytes } from './reply-size.js';
+import { SEARCH_LIMITS } from './search-limits.js';
 import { WORKER_LIMITS } from './worker-limits.js';
 
 export { largestReplyBytes };
@@ -37,6 +38,7 @@ export const LIMITS = Object.freeze({
   requestTimeoutMs: 60 * SECOND_MS,
 
   ...WORKER_LIMITS,
+  ...SEARCH_LIMITS,
   ...ALERT_LIMITS,
 
   // identifiers and texts
@@ -226,26 +228,6 @@ export const LIMITS = Object.freeze({
   /** Maximum number of origins set by the owner of an instance. */
   maxSignedOrigins: 100,
   maxOriginLength: 300,
-
-  // search indexes
-  maxSearchIndexes: 1_000,
-  maxSearchNamespaces: 1_000,
-  maxSearchNamespaceLength: 128,
-  maxSearchDocumentIdLength: 512,
-  maxSearchDocumentBytes: 128 * KiB,
-  /** Maximum number of documents in one upsert, fetch by id or deletion by id. */
-  maxSearchDocumentsAtOnce: 1_000,
-  maxSearchQueryLength: 2 * KiB,
-  searchResultsDefault: 5,
-  maxSearchResults: 1_000,
-  maxSearchFilterLength: 4 * KiB,
-  /** Maximum number of conditions and list values in one filter. */
-  maxSearchFilterValues: 100,
-  maxSearchFilterDepth: 20,
-  /** Maximum number of stars in one pattern. Each star may match at every position. */
-  maxSearchGlobStars: 4,
-  /** Maximum length of all GLOB patterns in one filter. Each character may be compared with each character of a document. */
-  maxSearchGlobLength: 256,
 
   // flow control
   maxParallelism: 10_000,

@@ -1,8 +1,8 @@
 /** Operations that show and advance the clock of a server that runs on virtual time. */
 
 import { LIMITS } from '../../../config/limits.js';
-import { ClockMove, ClockMoved, ClockState } from '../../../contract/clock.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { ClockMove, ClockMoved, ClockState } from '../../../contract/installation/clock.js';
 import type { MoveOutcome, MoveTarget, VirtualTime } from '../../../ports/virtual-time.js';
 import { notAudited } from '../../audited/audit-rule.js';
 import { type ApiContext, operation, respond } from '../../operation.js';

@@ -1,6 +1,6 @@
 /** Wire schemas of the virtual clock. */
 import Type from 'typebox';
-import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
+import { NO_OTHER_PROPERTIES } from '../fields/no-other-properties.js';
 
 const Now = Type.Integer({ description: 'Current time of the virtual clock, in Unix milliseconds.' });
 
