@@ -15,6 +15,8 @@ export const WORKER_LIMITS = Object.freeze({
   maxWorkersPerInstance: 1_000,
   /** Maximum size of a message of a worker: the longest reply with its frame. */
   maxWorkerMessageBytes: 33 * MiB,
+  /** Maximum number of fragments of a message of a worker. The SDK sends one; a proxy may split messages. */
+  maxWorkerMessageFragments: 1_024,
   workersPageDefault: 100,
   workersPageMax: 200,
   /** Maximum number of workflow names in a listing of workers, for each connection. */

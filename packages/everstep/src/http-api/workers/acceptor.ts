@@ -84,6 +84,8 @@ const SOCKET_OPTIONS = {
   clientTracking: false,
   perMessageDeflate: false,
   maxPayload: LIMITS.maxWorkerMessageBytes,
+  // Each fragment takes memory in addition to its bytes, which are counted. Chunks of a fragment are counted in WorkerSocket.
+  maxFragments: LIMITS.maxWorkerMessageFragments,
   closeTimeout: LIMITS.workerCloseTimeoutMs,
   // No subprotocol is defined, so the requested one is not echoed.
   handleProtocols: () => false as const,

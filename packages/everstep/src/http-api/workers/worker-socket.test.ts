@@ -192,3 +192,20 @@ test('a message over the limit ends the connection', async () => {
   assert.equal((await worker.closed).code, 1009);
   await harness.close();
 });
+
+test('a message with too many fragments ends the connection', async () => {
+  const harness = await WorkerHarness.open();
+  const { worker, link } = await harness.connect();
+  const sendFragments = (text: string, count: number): void => {
+    for (let n = 1; n < count; n++) worker.socket.send(text.charAt(n - 1), { fin: false });
+    worker.socket.send(text.slice(count - 1), { fin: true });
+  };
+  const { maxWorkerMessageFragments: maxFragments } = LIMITS;
+  const asked = ask(link, Promise.resolve());
+  const { id } = await worker.frame('notice');
+  sendFragments(JSON.stringify([{ kind: 'noticed', id, outcome: 'x'.repeat(maxFragments) }]), maxFragments);
+  assert.equal(await asked, 'noticed');
+  sendFragments(' '.repeat(maxFragments + 1), maxFragments + 1);
+  assert.equal((await worker.closed).code, 1008);
+  await harness.close();
+});
