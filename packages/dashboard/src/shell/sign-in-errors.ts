@@ -4,7 +4,7 @@ import type { SignInError } from '../../../everstep/src/contract/sign-in.js';
 const TEXTS: Readonly<Record<SignInError, string>> = {
   'sso-unavailable': 'The identity provider is unavailable. Try again later, or sign in with an API key.',
   'sso-refused': 'The identity provider rejected the sign-in, or the sign-in was canceled.',
-  'sso-expired': 'The sign-in took too long or was started in another browser. Try again.',
+  'sso-expired': 'The sign-in took too long, was started in another browser, or your session has ended. Try again.',
   'sso-invalid': 'The identity provider sent an invalid response. Try again. If the problem persists, contact an operator.',
   'sso-email-unverified': 'Your email is not verified with the identity provider. Verify it there, then try again.',
   'sso-domain': 'Your email domain is not allowed to sign in here.',

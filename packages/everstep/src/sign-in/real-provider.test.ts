@@ -90,7 +90,7 @@ test('a user signs in with an OpenID Connect provider and is identified by its c
     log: QUIET,
   });
   try {
-    const started = await signIn?.begin({ returnTo: '/', linkTo: null });
+    const started = await signIn?.begin({ returnTo: '/', link: null });
     assert.ok(started?.kind === 'started');
     const query = (await browse(started.url)).search.slice(1);
     const finished = await signIn?.finish({ query, cookie: started.cookie, address: '', isHttps: false });

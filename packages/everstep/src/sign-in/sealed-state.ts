@@ -3,6 +3,7 @@
  * only in the browser that started the sign-in, and any node can handle it.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import type { IdentityLink } from '../accounts/sign-in/identity-rules.js';
 import type { Ring } from '../secrets/key-ring.js';
 
 export interface SignInState {
@@ -14,8 +15,8 @@ export interface SignInState {
   readonly verifier: string;
   /** A path of the dashboard. */
   readonly returnTo: string;
-  /** Id of the user who links the identity; null for a sign-in. */
-  readonly linkTo: string | null;
+  /** The session whose user links the identity; null for a sign-in. */
+  readonly link: IdentityLink | null;
   /** Expiry in Unix milliseconds. */
   readonly expiresAt: number;
 }

@@ -228,6 +228,37 @@ describe('single sign-on', () => {
     assert.equal(user.id, people.principals.finance.user.userId);
   });
 
+  test('does not link an identity after the session ended that started to link it, or to a disabled user', async () => {
+    const { accounts } = harness.store;
+    const { user } = people.principals.dev;
+    const api = await open({ createUsers: false });
+    const startLink = async () => {
+      const login = await harness.accounts.beginSession({ email: emailOf('dev'), apiKey: apiKeyOf('dev'), address: '' });
+      assert.ok(login.kind === 'in');
+      const headers = { cookie: `everstep_session=${login.secret}`, 'x-everstep-csrf': login.session.csrfToken };
+      const { payload, headers: sent } = await api.inject({ method: 'POST', url: '/v2/session/sso/link', headers });
+      return { query: provider.authorize(JSON.parse(payload).location), cookie: cookieOf(sent['set-cookie']) };
+    };
+    const isLinked = async () =>
+      (await accounts.findByIdentity({ issuer: provider.issuer, subject: 'subject-1' })) !== null ||
+      (await accounts.listAudit({ accountIds: [user.userId], after: null, limit: 99 })).some(
+        ({ action }) => action === 'user.link-identity',
+      );
+    for (const end of [
+      () => harness.accounts.endSessions({ user, address: '' }),
+      () => accounts.setUserDisabled({ userId: user.userId, at: 1 }),
+    ]) {
+      const { query, cookie } = await startLink();
+      await end();
+      // A new session of the user does not continue it.
+      if ((await accounts.findUser(user))?.disabledAt === undefined) await startLink();
+      assert.equal((await comeBack(api, query, cookie)).location, '/login?sign-in-error=sso-expired');
+      assert.equal(await isLinked(), false);
+    }
+    await fails(await open({ linkByEmail: true }), 'sso-user-disabled', { claims: { email: emailOf('dev') } });
+    assert.equal(await isLinked(), false, 'a disabled user gets no identity by email either');
+  });
+
   test('refuses unknown users if users are not created, and disabled users', async () => {
     const api = await open({ createUsers: false });
     await fails(api, 'sso-unknown-user', {});

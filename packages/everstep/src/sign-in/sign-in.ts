@@ -1,5 +1,6 @@
 /** Sign-in with the identity provider: starts it, and handles the response of the provider. */
 import type { AccountService, StartedSession } from '../accounts/account-service.js';
+import type { IdentityLink } from '../accounts/sign-in/identity-rules.js';
 import { LIMITS } from '../config/limits.js';
 import type { SignInSettings } from '../config/sign-in-settings.js';
 import { SIGN_IN_CALLBACK, type SignInError } from '../contract/sign-in.js';
@@ -17,8 +18,8 @@ export interface SignIn {
   /** Starts a sign-in. `cookie` is for the browser that is redirected to `url`. */
   begin(request: {
     readonly returnTo: string;
-    /** Id of the user who links an identity; null for a sign-in. */
-    readonly linkTo: string | null;
+    /** The session whose user links an identity; null for a sign-in. */
+    readonly link: IdentityLink | null;
   }): Promise<{ readonly kind: 'started'; readonly url: string; readonly cookie: string } | FailedSignIn>;
   /** Handles the return of the browser with `query`, and `cookie` if it has one. */
   finish(response: {
@@ -87,7 +88,7 @@ export async function createSignIn(options: SignInOptions): Promise<SignIn | nul
   }
 
   return {
-    async begin({ returnTo, linkTo }) {
+    async begin({ returnTo, link }) {
       try {
         const checks = await provider.createChecks();
         const url = await provider.authorizationUrl(checks);
@@ -95,7 +96,7 @@ export async function createSignIn(options: SignInOptions): Promise<SignIn | nul
         return {
           kind: 'started',
           url,
-          cookie: seal(keyAt(await ring.keys(), now()), { ...checks, returnTo, linkTo, expiresAt }),
+          cookie: seal(keyAt(await ring.keys(), now()), { ...checks, returnTo, link, expiresAt }),
         };
       } catch (error) {
         return fail('sso-unavailable', error instanceof ProviderUnavailableError ? error.cause : error);
@@ -106,11 +107,11 @@ export async function createSignIn(options: SignInOptions): Promise<SignIn | nul
       if (accounts.loginWaitMs({ address }) > 0) return { kind: 'failed', error: 'sso-too-many' };
       const state = cookie === null ? null : unseal(await ring.keys(), cookie, now());
       if (!state || !usedStates.use(state, now())) return fail('sso-expired');
-      const { returnTo, linkTo } = state;
+      const { returnTo, link } = state;
       try {
         const identity = identityOf(await provider.fetchClaims(query, state), settings);
         if ('reason' in identity) return fail(identity.reason);
-        const result = await accounts.signIn({ identity, policy: settings, address, isHttps, linkTo });
+        const result = await accounts.signIn({ identity, policy: settings, address, isHttps, link });
         return result.kind === 'in' ? { ...result, returnTo } : fail(result.reason);
       } catch (error) {
         if (error instanceof ProviderUnavailableError) return fail('sso-unavailable', error.cause);

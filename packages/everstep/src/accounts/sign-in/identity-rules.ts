@@ -25,16 +25,23 @@ export interface SignInPolicy {
   readonly linkByEmail: boolean;
 }
 
+/** Session of a user who links an identity. The identity is linked only while the session exists. */
+export interface IdentityLink {
+  readonly userId: string;
+  readonly sessionHash: string;
+}
+
 export interface IdentitySignIn {
   readonly identity: VerifiedIdentity;
   readonly policy: SignInPolicy;
   readonly address: string;
   readonly isHttps: boolean;
-  /** Id of the user who links the identity; null for a sign-in. */
-  readonly linkTo: string | null;
+  /** The session whose user links the identity; null for a sign-in. */
+  readonly link: IdentityLink | null;
 }
 
-export type SignInRefusal = 'sso-unknown-user' | 'sso-email-taken' | 'sso-user-disabled' | 'sso-identity-taken';
+/** `sso-expired`: the session that started to link the identity has ended. */
+export type SignInRefusal = 'sso-expired' | 'sso-unknown-user' | 'sso-email-taken' | 'sso-user-disabled' | 'sso-identity-taken';
 
 export type SignInResult =
   | ({ readonly kind: 'in' } & StartedSession)

@@ -9,7 +9,7 @@ import type { UserRecord } from '../../ports/stores/account-store.js';
 import type { AccountRules } from '../account-rules.js';
 import type { Principal, StartedSession } from '../principal.js';
 import { isOperator } from '../users/user-rules.js';
-import type { IdentityRules, IdentitySignIn, SignInRefusal } from './identity-rules.js';
+import type { IdentityLink, IdentityRules, IdentitySignIn, SignInRefusal } from './identity-rules.js';
 
 type UserResult = { readonly user: UserRecord } | { readonly reason: SignInRefusal };
 
@@ -21,6 +21,36 @@ export interface IdentityRulesOptions {
     origin: { readonly issuer: string },
     isHttps: boolean,
   ) => Promise<StartedSession | null>;
+}
+
+/** Applies the roles from the provider. The last operator and the last owner of a team keep their roles. */
+async function applyRoles(rules: AccountRules, user: UserRecord, { identity, address }: IdentitySignIn): Promise<void> {
+  const { accounts, now } = rules;
+  const { userId, email } = user;
+  const { roles, issuer } = identity;
+  const auditEntry = (action: string, subject: string, details: Readonly<Record<string, string | null>>) =>
+    rules.audit(
+      { user, address },
+      { action, subject, details: { ...details, issuer }, accountIds: [...new Set([subject, userId])] },
+    );
+  if (roles.isOperator !== null && roles.isOperator !== (await isOperator(rules, userId))) {
+    const audit = auditEntry(roles.isOperator ? 'user.grant-operator' : 'user.revoke-operator', userId, { email });
+    await accounts.setOperator({ userId, isOperator: roles.isOperator, audit });
+  }
+  for (const [teamId, role] of roles.teams) {
+    const previousRole = await accounts.roleOf({ accountId: teamId, userId });
+    if (previousRole === role || !(await accounts.findTeam({ teamId }))) continue;
+    if (role === null) {
+      await accounts.removeMember({
+        teamId,
+        userId,
+        audit: auditEntry('team.remove-member', teamId, { email, from: previousRole, to: null }),
+      });
+      continue;
+    }
+    const audit = auditEntry('team.put-member', teamId, { email, from: previousRole, to: role });
+    await accounts.putMember({ member: { teamId, userId, email, role, addedAt: now() }, audit });
+  }
 }
 
 export function createIdentityRules({ rules, startSession, countFailure }: IdentityRulesOptions): IdentityRules {
@@ -43,48 +73,26 @@ export function createIdentityRules({ rules, startSession, countFailure }: Ident
     return isCreated ? { user } : { reason: 'sso-email-taken' };
   }
 
-  async function findOrCreateUser(request: IdentitySignIn): Promise<UserResult> {
-    const { identity, policy, linkTo } = request;
-    const { issuer, subject, email } = identity;
-    const linkedUser = await accounts.findByIdentity({ issuer, subject });
-    if (linkTo !== null) {
-      if (linkedUser) return linkedUser.userId === linkTo ? { user: linkedUser } : { reason: 'sso-identity-taken' };
-      const linkingUser = await accounts.findUser({ userId: linkTo });
-      return linkingUser ? linkUser(linkingUser, request) : { reason: 'sso-unknown-user' };
-    }
-    if (linkedUser) return { user: linkedUser };
-    const userWithEmail = await accounts.findUserByEmail({ email });
-    if (userWithEmail) return policy.linkByEmail ? linkUser(userWithEmail, request) : { reason: 'sso-email-taken' };
-    return policy.createUsers ? createUser(request) : { reason: 'sso-unknown-user' };
+  /** Links the identity to the user of a session, unless the session has ended. */
+  async function linkToSession(link: IdentityLink, request: IdentitySignIn): Promise<UserResult> {
+    const found = await accounts.findSession({ sessionHash: link.sessionHash });
+    if (found?.user.userId !== link.userId || found.session.expiresAt <= now()) return { reason: 'sso-expired' };
+    return found.user.disabledAt === undefined ? linkUser(found.user, request) : { user: found.user };
   }
 
-  /** Applies the roles from the provider. The last operator and the last owner of a team keep their roles. */
-  async function applyRoles(user: UserRecord, { identity, address }: IdentitySignIn): Promise<void> {
-    const { userId, email } = user;
-    const { roles, issuer } = identity;
-    const auditEntry = (action: string, subject: string, details: Readonly<Record<string, string | null>>) =>
-      rules.audit(
-        { user, address },
-        { action, subject, details: { ...details, issuer }, accountIds: [...new Set([subject, userId])] },
-      );
-    if (roles.isOperator !== null && roles.isOperator !== (await isOperator(rules, userId))) {
-      const audit = auditEntry(roles.isOperator ? 'user.grant-operator' : 'user.revoke-operator', userId, { email });
-      await accounts.setOperator({ userId, isOperator: roles.isOperator, audit });
-    }
-    for (const [teamId, role] of roles.teams) {
-      const previousRole = await accounts.roleOf({ accountId: teamId, userId });
-      if (previousRole === role || !(await accounts.findTeam({ teamId }))) continue;
-      if (role === null) {
-        await accounts.removeMember({
-          teamId,
-          userId,
-          audit: auditEntry('team.remove-member', teamId, { email, from: previousRole, to: null }),
-        });
-        continue;
-      }
-      const audit = auditEntry('team.put-member', teamId, { email, from: previousRole, to: role });
-      await accounts.putMember({ member: { teamId, userId, email, role, addedAt: now() }, audit });
-    }
+  /** Returns the user of the identity. A disabled user is returned without any change. */
+  async function findOrCreateUser(request: IdentitySignIn): Promise<UserResult> {
+    const { identity, policy, link } = request;
+    const { issuer, subject, email } = identity;
+    const linkedUser = await accounts.findByIdentity({ issuer, subject });
+    if (link !== null && linkedUser)
+      return linkedUser.userId === link.userId ? { user: linkedUser } : { reason: 'sso-identity-taken' };
+    if (link !== null) return linkToSession(link, request);
+    if (linkedUser) return { user: linkedUser };
+    const userWithEmail = await accounts.findUserByEmail({ email });
+    if (userWithEmail?.disabledAt !== undefined && policy.linkByEmail) return { user: userWithEmail };
+    if (userWithEmail) return policy.linkByEmail ? linkUser(userWithEmail, request) : { reason: 'sso-email-taken' };
+    return policy.createUsers ? createUser(request) : { reason: 'sso-unknown-user' };
   }
 
   async function auditRefusal(user: UserRecord, { address, identity }: IdentitySignIn): Promise<void> {
@@ -109,7 +117,7 @@ export function createIdentityRules({ rules, startSession, countFailure }: Ident
           await auditRefusal(userResult.user, request);
           return { kind: 'refused', reason: 'sso-user-disabled' };
         }
-        await applyRoles(userResult.user, request);
+        await applyRoles(rules, userResult.user, request);
         const user = (await accounts.findUser({ userId })) ?? userResult.user;
         const startedSession = await startSession(
           { user, address: request.address },

@@ -59,7 +59,7 @@ const startSignIn = openOperation({
   async handle({ request }, context) {
     const signIn = requireSignIn(context);
     const returnTo = returnPathOf(new URLSearchParams(request.target.query).get('return'));
-    const signInStart = await signIn.begin({ returnTo, linkTo: null });
+    const signInStart = await signIn.begin({ returnTo, link: null });
     if (signInStart.kind === 'failed') return redirectTo(loginPageOf(signInStart.error), clearSignInCookie(request.isHttps));
     return redirectTo(signInStart.url, setSignInCookie(signInStart.cookie, request.isHttps));
   },
@@ -95,14 +95,15 @@ const linkIdentity = sessionOperation({
   tag: TAG,
   summary: 'Link an identity of the identity provider',
   description:
-    'Returns the URL to open in the browser. After the identity is linked, the user of the session can sign in with it.',
+    'Returns the URL to open in the browser. After the identity is linked, the user of the session can sign in with it. If the session ends before that, the identity is not linked.',
   method: 'POST',
   path: '/v2/session/sso/link',
   unknownQuery: 'refuse',
   responses: { 200: Redirected },
   errors: ['bad-parameter', 'not-found', 'unavailable'],
-  async handle({ request }, context, { principal }) {
-    const signInStart = await requireSignIn(context).begin({ returnTo: '/', linkTo: principal.user.userId });
+  async handle({ request }, context, { principal, sessionHash }) {
+    const link = { userId: principal.user.userId, sessionHash };
+    const signInStart = await requireSignIn(context).begin({ returnTo: '/', link });
     if (signInStart.kind === 'failed')
       throw new ApiError('unavailable', 'the identity provider cannot be reached; try again later');
     return respond(200, { location: signInStart.url }, { 'set-cookie': setSignInCookie(signInStart.cookie, request.isHttps) });
