@@ -144,6 +144,7 @@ const FILES = {
     AccountRole: management.AccountEntry.properties.accounts.items.properties.role,
     Account: management.AccountEntry,
     ApiKey: management.ApiKeyEntry,
+    UserIdentity: management.IdentityEntry,
     RecoveryLink: management.RecoveryLink,
     Team: management.TeamEntry,
     TeamMember: management.TeamMember,

@@ -18,6 +18,7 @@ import type {
 } from '../ports/stores/account-store.js';
 import type { DeletedInstance } from '../ports/stores/accounts/deleted-instances.js';
 import type { NamedToken, TokenScope } from '../ports/stores/accounts/named-tokens.js';
+import type { LinkedIdentity } from '../ports/stores/accounts/sign-in.js';
 import type { Listing, Position } from '../ports/stores/page.js';
 
 import type { RefusalKind } from './plans/refusals.js';
@@ -232,6 +233,19 @@ export interface AccountService extends IdentityRules {
   revokeApiKeysOf(principal: Principal, userId: string): Promise<Outcome<null>>;
   /** Ends all sessions of a user. Requires an operator, or that user. */
   endSessionsOf(principal: Principal, userId: string): Promise<Outcome<null>>;
+  /** Lists the identities with which a user can sign in. Requires an operator, or that user. */
+  identitiesOf(
+    principal: Principal,
+    userId: string,
+  ): Promise<Outcome<readonly (LinkedIdentity & { readonly identityId: string })[]>>;
+  /**
+   * Unlinks an identity of a user, and ends the sessions that were started with an identity provider. Requires an operator, or that
+   * user, who must be able to sign in without it.
+   */
+  unlinkIdentityOf(
+    principal: Principal,
+    identity: { readonly userId: string; readonly identityId: string },
+  ): Promise<Outcome<null>>;
   /** Returns read-write access for roles that may use the instance, and read-only access for roles that only see it. */
   accessTo(principal: Principal, instanceId: string): Promise<Outcome<InstanceAccess>>;
   /** Returns the emails of the users who can log in and see the instance, sorted. */

@@ -10,6 +10,7 @@ import { createInstanceRules } from './instances/instance-rules.js';
 import type { Plans } from './plans/plans.js';
 import { createLimitOf } from './quotas/account-limits.js';
 import { createIdentityRules } from './sign-in/identity-sign-in.js';
+import { createLinkedIdentities } from './sign-in/linked-identities.js';
 import { createRecovery } from './sign-in/recovery.js';
 import { createInvitationReplies } from './teams/invitation-replies.js';
 import { createInvitations } from './teams/invitations.js';
@@ -56,6 +57,7 @@ export function createAccountService(options: AccountServiceOptions): AccountSer
     ...login,
     ...sessions,
     ...createIdentityRules({ rules, startSession, countFailure }),
+    ...createLinkedIdentities(rules),
     ...createRecovery({ rules, countFailure }),
     ...createUserRules(rules),
     ...apiKeyRules,

@@ -308,6 +308,17 @@ export const ApiKeyEntry = Type.Object(
 );
 export type ApiKeyEntry = Static<typeof ApiKeyEntry>;
 
+export const IdentityEntry = Type.Object(
+  {
+    id,
+    issuer: Type.String({ description: 'URL of the identity provider.' }),
+    subject: Type.String({ description: 'Id of the person at the identity provider.' }),
+    creation_time: creationTime,
+  },
+  { ...NO_OTHER_PROPERTIES, description: 'Identity with which a user signs in.' },
+);
+export type IdentityEntry = Static<typeof IdentityEntry>;
+
 export const RecoveryLink = Type.Object(
   {
     recovery_secret: Type.String({ description: 'Secret that gives the user one API key. It is shown once.' }),

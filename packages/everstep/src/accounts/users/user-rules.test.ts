@@ -63,6 +63,9 @@ test('only operators can list and change users, and other callers get not-found'
     service.revokeApiKeyOf(as('owner'), { userId, apiKeyId: 'key_dev' }),
     service.revokeApiKeysOf(as('owner'), userId),
     service.endSessionsOf(as('owner'), userId),
+    service.identitiesOf(as('owner'), userId),
+    service.unlinkIdentityOf(as('owner'), { userId, identityId: 'idn_1' }),
+    service.unlinkIdentityOf(as('dev'), { userId, identityId: 'idn_1' }),
     service.endSessionsOf(as('operator'), 'usr_none'),
   ];
   for (const response of await Promise.all(asked)) assert.equal(response.kind, 'not-found');
@@ -163,4 +166,34 @@ test('actions of operators on users are in the audit logs of both', async () => 
   assert.deepEqual(await actionsOf('operator'), expected);
   doneValue(await service.deleteUser(as('operator'), { userId, successorId: null }));
   assert.deepEqual(await actionsOf('operator', 1), [`${emailOf('operator')} user.delete`]);
+});
+
+test('users and operators list and unlink identities, but users keep a way to sign in', async () => {
+  const userId = userIdOf('dev');
+  const issuer = 'https://id.test';
+  for (const [linkedAt, subject] of ['first', 'second'].entries())
+    await store.accounts.linkIdentity({ identity: { issuer, subject }, userId, at: linkedAt });
+  const list = async (who: Person) => doneValue(await service.identitiesOf(as(who), userId));
+  const unlink = (who: Person, identityId = '') => service.unlinkIdentityOf(as(who), { userId, identityId });
+  const [first, second] = await list('operator');
+  assert.deepEqual([first?.subject, second?.subject], ['first', 'second']);
+  assert.match(first?.identityId ?? '', /^idn_[0-9a-f]{32}$/);
+  assert.equal((await unlink('operator', first?.identityId)).kind, 'done');
+  assert.equal((await unlink('operator', first?.identityId)).kind, 'not-found');
+  assert.deepEqual(await list('dev'), [second]);
+  await store.accounts.revokeApiKeys({ userId, at: 1 });
+  assert.equal((await unlink('dev', second?.identityId)).kind, 'conflict');
+  await store.accounts.createApiKey({
+    apiKey: { apiKeyId: 'key_new', userId, name: 'new', keyHash: 'new', createdAt: 1 },
+  });
+  assert.equal((await unlink('dev', second?.identityId)).kind, 'done');
+  assert.equal(await store.accounts.findByIdentity({ issuer, subject: 'second' }), null);
+  const entries = await store.accounts.listAudit({ accountIds: [userId], after: null, limit: 2 });
+  assert.deepEqual(
+    entries.map(({ action, details }) => [action, details.issuer]),
+    [
+      ['user.unlink-identity', issuer],
+      ['user.unlink-identity', issuer],
+    ],
+  );
 });

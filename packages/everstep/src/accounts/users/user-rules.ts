@@ -29,7 +29,7 @@ function outcomeOf(result: 'done' | 'deleted' | 'not-found' | 'last-operator'): 
   return result === 'last-operator' ? LAST_OPERATOR : done(null);
 }
 
-const auditEntryOf = (
+export const auditEntryOf = (
   rules: AccountRules,
   { user, address }: Principal,
   action: string,
@@ -41,20 +41,26 @@ const auditEntryOf = (
     { action, subject: userId, details: { email, ...details }, accountIds: [...new Set([userId, user.userId])] },
   );
 
+type AllowedCaller = 'operator' | 'operator-or-self';
+
+/** Finds a user for an operator or, if `allowedCaller` permits, for that user. Other callers get `not-found`. */
+export async function findUserFor(
+  rules: AccountRules,
+  { user: caller }: Principal,
+  userId: string,
+  allowedCaller: AllowedCaller,
+): Promise<{ readonly kind: 'found'; readonly user: UserRecord } | Refusal> {
+  const isAllowed =
+    (allowedCaller === 'operator-or-self' && caller.userId === userId) || (await isOperator(rules, caller.userId));
+  const user = isAllowed ? await rules.accounts.findUser({ userId }) : null;
+  return user ? { kind: 'found', user } : notFound(USER);
+}
+
 export function createUserRules(rules: AccountRules): UserPart {
   const { accounts, now } = rules;
 
-  /** Finds a user for an operator or, if `allowedCaller` permits, for that user. Other callers get `not-found`. */
-  async function find(
-    { user: caller }: Principal,
-    userId: string,
-    allowedCaller: 'operator' | 'operator-or-self',
-  ): Promise<{ readonly kind: 'found'; readonly user: UserRecord } | Refusal> {
-    const isAllowed =
-      (allowedCaller === 'operator-or-self' && caller.userId === userId) || (await isOperator(rules, caller.userId));
-    const user = isAllowed ? await accounts.findUser({ userId }) : null;
-    return user ? { kind: 'found', user } : notFound(USER);
-  }
+  const find = (principal: Principal, userId: string, allowedCaller: AllowedCaller) =>
+    findUserFor(rules, principal, userId, allowedCaller);
 
   return {
     isOperator: ({ user }) => isOperator(rules, user.userId),

@@ -2,7 +2,7 @@
 
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
-import { ApiKeyEntry, Ok, RecordId, UserPage } from '../../contract/management.js';
+import { ApiKeyEntry, IdentityEntry, Ok, RecordId, UserPage } from '../../contract/management.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, respond } from '../operation.js';
 import { Cursor } from '../parameters/values.js';
@@ -210,6 +210,49 @@ const revokeUserSessions = accountOperation({
   },
 });
 
+const listUserIdentities = accountOperation({
+  operationId: 'listUserIdentities',
+  tag: TAG,
+  summary: 'List the single sign-on identities of a user',
+  description:
+    'Returns the identities with which the user signs in, in the order in which they were linked. Only for operators and the user concerned.',
+  method: 'GET',
+  path: '/v2/users/{id}/identities',
+  unknownQuery: 'ignore',
+  pathParameters,
+  responses: { 200: Type.Array(IdentityEntry) },
+  errors: ['bad-parameter', 'not-found'],
+  async handle({ path }, { accounts }, principal) {
+    const identities = valueOrThrow(await accounts.identitiesOf(principal, path.id));
+    return respond(
+      200,
+      identities.map(({ identityId, issuer, subject, linkedAt }) => ({
+        id: identityId,
+        issuer,
+        subject,
+        creation_time: toSeconds(linkedAt),
+      })),
+    );
+  },
+});
+
+const unlinkUserIdentity = accountOperation({
+  ...commonSettings,
+  operationId: 'unlinkUserIdentity',
+  audit: OWN_ENTRY,
+  summary: 'Unlink a single sign-on identity of a user',
+  description:
+    'The identity can no longer sign in as the user. Sessions that were started with an identity provider end. Users cannot unlink their only identity while they have no valid API key. Only for operators and the user concerned.',
+  method: 'DELETE',
+  path: '/v2/users/{id}/identities/{identity_id}',
+  pathParameters: Type.Object({ id: UserId, identity_id: RecordId('Id of the identity.') }),
+  errors: [...CHANGE_ERRORS, 'conflict'],
+  async handle({ path }, { accounts }, principal) {
+    valueOrThrow(await accounts.unlinkIdentityOf(principal, { userId: path.id, identityId: path.identity_id }));
+    return OK;
+  },
+});
+
 export const userOperations: readonly Operation[] = [
   listUsers,
   disableUser,
@@ -221,4 +264,6 @@ export const userOperations: readonly Operation[] = [
   revokeUserApiKey,
   revokeUserApiKeys,
   revokeUserSessions,
+  listUserIdentities,
+  unlinkUserIdentity,
 ];

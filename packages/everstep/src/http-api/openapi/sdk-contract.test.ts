@@ -115,6 +115,12 @@ test('the AdminClient has a call for every operation of the management API', asy
   await users.revokeApiKeys(stranger, first?.id);
   await users.revokeApiKeys(stranger);
   await users.endSessions(stranger);
+  const identityId = await objects.identityOf(stranger);
+  assert.deepEqual(
+    (await users.identities(stranger)).map(({ id }) => id),
+    [identityId],
+  );
+  await users.unlinkIdentity(stranger, identityId);
   assert.match((await users.createRecoveryLink(stranger)).recovery_secret, /^rec_/);
   await users.delete(stranger);
 

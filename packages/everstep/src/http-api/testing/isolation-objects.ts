@@ -246,6 +246,15 @@ export class TestObjects {
     return { id: userId, key: key?.apiKeyId ?? '' };
   }
 
+  /** Links an identity to a user and returns its id. */
+  async identityOf(userId: string): Promise<string> {
+    const { harness, people } = this;
+    const identity = { issuer: 'https://id.test', subject: userId };
+    await harness.store.accounts.linkIdentity({ identity, userId, at: 0 });
+    const [linked] = doneValue(await harness.accounts.identitiesOf(people.principals.operator, userId));
+    return linked?.identityId ?? '';
+  }
+
   /** Creates a pending invitation to a new team of `owner`. */
   async invitation(email = `${this.name()}@w.test`): Promise<{ readonly id: string; readonly secret: string }> {
     const outcome = doneValue(

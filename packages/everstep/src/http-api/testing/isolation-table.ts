@@ -342,6 +342,15 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   ),
   revokeUserApiKeys: account(user, ['operator'], []),
   revokeUserSessions: account(user, ['operator'], []),
+  listUserIdentities: account(user, ['operator'], []),
+  unlinkUserIdentity: account(
+    async (objects) => {
+      const { id } = await objects.user();
+      return { params: { id, identity_id: await objects.identityOf(id) } };
+    },
+    ['operator'],
+    [],
+  ),
   getLogLevel: account(noParameters, ['operator'], EVERYBODY),
   setLogLevel: account(() => ({ body: { level: 'debug' } }), ['operator'], EVERYBODY),
   getAccount: account(noParameters, EVERYBODY),

@@ -1,5 +1,5 @@
 /** Client for the users of the installation, for operators (management API). */
-import type { ApiKey, RecoveryLink, User, UserPage } from '../generated/index.js';
+import type { ApiKey, RecoveryLink, User, UserIdentity, UserPage } from '../generated/index.js';
 import type { Call } from '../transport.js';
 
 /** Options for a page of users. */
@@ -20,7 +20,7 @@ const pathOf = (userId: string): string => `/v2/users/${encodeURIComponent(userI
 
 /**
  * Operations on the users of the installation, for operators. Users without operator rights can delete themselves, list
- * their own keys and end their own sessions.
+ * their own keys, list and unlink their own identities, and end their own sessions.
  */
 export class Users {
   private readonly call: <T>(call: Call) => Promise<T>;
@@ -84,6 +84,16 @@ export class Users {
   /** Creates a secret that gives a user without a valid API key a new one. It can be used once, within a day. */
   createRecoveryLink(userId: string): Promise<RecoveryLink> {
     return this.call({ method: 'POST', path: `${pathOf(userId)}/recovery` });
+  }
+
+  /** Lists the single sign-on identities of the user. */
+  identities(userId: string): Promise<readonly UserIdentity[]> {
+    return this.call({ method: 'GET', path: `${pathOf(userId)}/identities` });
+  }
+
+  /** Unlinks an identity of the user. Sessions that were started with an identity provider end. */
+  async unlinkIdentity(userId: string, identityId: string): Promise<void> {
+    await this.call({ method: 'DELETE', path: `${pathOf(userId)}/identities/${encodeURIComponent(identityId)}` });
   }
 
   /** Ends all sessions of the user. */

@@ -67,6 +67,14 @@ const calls: readonly (readonly [string, (client: AdminClient) => Promise<unknow
   ['users.revokeOperator', (client) => client.users.revokeOperator('u'), 'DELETE /v2/users/u/operator', undefined, 'OK'],
   ['users.apiKeys', (client) => client.users.apiKeys('u'), 'GET /v2/users/u/apikeys'],
   ['users.revokeApiKeys', (client) => client.users.revokeApiKeys('u', 'k'), 'DELETE /v2/users/u/apikeys/k', undefined, 'OK'],
+  ['users.identities', (client) => client.users.identities('a/b'), 'GET /v2/users/a%2Fb/identities'],
+  [
+    'users.unlinkIdentity',
+    (client) => client.users.unlinkIdentity('u', 'a/b'),
+    'DELETE /v2/users/u/identities/a%2Fb',
+    undefined,
+    'OK',
+  ],
   ['users.endSessions', (client) => client.users.endSessions('u'), 'DELETE /v2/users/u/sessions', undefined, 'OK'],
   ['teams.invitations.list', (client) => client.teams.invitations.list('a/b'), 'GET /v2/teams/a%2Fb/invitations'],
   [

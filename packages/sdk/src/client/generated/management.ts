@@ -34,6 +34,18 @@ export interface ApiKey {
   readonly api_key?: string;
 }
 
+/** Identity with which a user signs in. */
+export interface UserIdentity {
+  /** Random id that sorts by creation time. */
+  readonly id: string;
+  /** URL of the identity provider. */
+  readonly issuer: string;
+  /** Id of the person at the identity provider. */
+  readonly subject: string;
+  /** Time of creation, in Unix seconds. */
+  readonly creation_time: number;
+}
+
 /** Link that gives a user one API key. Its page is `<dashboard>/login#<recovery_secret>`. */
 export interface RecoveryLink {
   /** Secret that gives the user one API key. It is shown once. */

@@ -9,6 +9,12 @@ export interface Identity {
   readonly subject: string;
 }
 
+/** An identity that is linked to a user. */
+export interface LinkedIdentity extends Identity {
+  /** Time when the identity was linked, Unix ms. */
+  readonly linkedAt: number;
+}
+
 export interface SignInStore {
   findByIdentity(query: Identity): Promise<UserRecord | null>;
   /** Links the identity to a user. Returns false if the identity already belongs to a user, or if there is no such user. */
@@ -18,6 +24,13 @@ export interface SignInStore {
     readonly at: number;
     readonly audit?: AuditEntry;
   }): Promise<boolean>;
+  /** Lists the identities of the user, the first linked one first. */
+  listIdentities(query: { readonly userId: string }): Promise<readonly LinkedIdentity[]>;
+  /**
+   * Unlinks the identity, and ends the sessions of the user that were started with an identity provider. Returns false if the
+   * user does not have this identity.
+   */
+  unlinkIdentity(query: { readonly identity: Identity; readonly userId: string; readonly audit?: AuditEntry }): Promise<boolean>;
   /** Creates a user without an API key. Returns false if the email address or the identity is taken. */
   createUserOfIdentity(query: {
     readonly identity: Identity;

@@ -36,6 +36,40 @@ export function signInConformance(open: OpenStore): void {
     );
 
     test(
+      'are listed and unlinked, which ends the sessions that were started without an API key',
+      withStore(open, async ({ accounts }) => {
+        await addUsers(accounts, 'ann', 'ben');
+        await accounts.linkIdentity({ identity: identity('2'), userId: 'usr_ann', at: T0 + 1 });
+        await accounts.linkIdentity({ identity: identity('1'), userId: 'usr_ann', at: T0 + 2 });
+        await accounts.linkIdentity({ identity: identity('3'), userId: 'usr_ben', at: T0 });
+        await accounts.createApiKey({ apiKey: sampleApiKey('ann', { apiKeyId: 'key_x', keyHash: 'hash x' }) });
+        await accounts.createSession({ session: session(1, 'usr_ann') });
+        await accounts.createSession({ session: { ...session(2, 'usr_ann'), apiKeyId: 'key_x' } });
+        await accounts.createSession({ session: session(3, 'usr_ben') });
+        const audit = sampleAudit(1, ['usr_ann']);
+        const unlink = (subject: string, userId: string) =>
+          accounts.unlinkIdentity({ identity: identity(subject), userId, audit });
+        assert.deepEqual(await accounts.listIdentities({ userId: 'usr_ann' }), [
+          { ...identity('2'), linkedAt: T0 + 1 },
+          { ...identity('1'), linkedAt: T0 + 2 },
+        ]);
+        assert.equal(await unlink('1', 'usr_ben'), false);
+        assert.equal(await unlink('9', 'usr_ann'), false);
+        assert.ok(await accounts.findSession({ sessionHash: 'hash 1' }));
+        assert.equal(await unlink('1', 'usr_ann'), true);
+        assert.equal(await accounts.findByIdentity(identity('1')), null);
+        assert.deepEqual(await accounts.listIdentities({ userId: 'usr_ann' }), [{ ...identity('2'), linkedAt: T0 + 1 }]);
+        const hashes = ['hash 1', 'hash 2', 'hash 3'];
+        const sessions = await Promise.all(hashes.map((sessionHash) => accounts.findSession({ sessionHash })));
+        assert.deepEqual(
+          sessions.map((found) => found !== null),
+          [false, true, true],
+        );
+        assert.equal((await accounts.listAudit({ accountIds: ['usr_ann'], after: null, limit: 9 })).length, 1);
+      }),
+    );
+
+    test(
       'start sessions without an API key, except for disabled users',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben');

@@ -126,6 +126,8 @@ function createLogins(store: SqlStore, change: AccountChange) {
     noteLogin: ({ userId, place, at }) => store.write(() => logins.noteLogin(userId, place, at), { durable: false }),
     findByIdentity: (identity) => store.read(signIn.findByIdentity(identity)),
     linkIdentity: ({ identity, userId, at, audit }) => change(() => signIn.linkIdentity(identity, userId, at), audit),
+    listIdentities: ({ userId }) => store.read(signIn.listIdentities(userId)),
+    unlinkIdentity: ({ identity, userId, audit }) => change(() => signIn.unlinkIdentity(identity, userId), audit),
     createUserOfIdentity: ({ identity, user, audit }) => change(() => signIn.createUserOfIdentity(identity, user), audit),
     putRecoveryLink: ({ audit, ...link }) => change(() => signIn.putRecoveryLink(link), audit),
     findRecovery: ({ secretHash, at }) => store.read(signIn.findUserOfRecoveryLink(secretHash, at)),

@@ -75,6 +75,10 @@ export const deleteSessionsOfUser = (userId: string): Procedure<number> =>
 export const deleteSessionsOfKey = (apiKeyId: string): Procedure<void> =>
   send(sql`DELETE FROM login_session WHERE api_key_id = ${apiKeyId}`);
 
+/** Deletes the sessions of the user that were started with an identity provider. */
+export const deleteSessionsWithoutKey = (userId: string): Procedure<void> =>
+  send(sql`DELETE FROM login_session WHERE user_id = ${userId} AND api_key_id = ''`);
+
 /** Returns the time of the last login from this location; null if it is not among the most recent locations of the user. */
 export function* lastLoginAt(userId: string, location: string): Procedure<number | null> {
   const foundRow = yield* row(sql`SELECT at FROM login_place WHERE user_id = ${userId} AND place = ${location}`);

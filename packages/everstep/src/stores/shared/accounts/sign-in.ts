@@ -1,9 +1,11 @@
 /** Identities of users at the identity provider, and links with which a user gets a new API key. */
 import type { ApiKeyRecord, UserRecord } from '../../../ports/stores/account-store.js';
-import type { Identity } from '../../../ports/stores/accounts/sign-in.js';
+import type { Identity, LinkedIdentity } from '../../../ports/stores/accounts/sign-in.js';
+import { integer, text } from '../../records/columns.js';
 import { FOR_KEY_SHARE } from '../sql/dialect.js';
-import { count, type Procedure, row, send } from '../sql/procedure.js';
+import { count, type Procedure, row, rows, send } from '../sql/procedure.js';
 import { sql } from '../sql/sql.js';
+import { deleteSessionsWithoutKey } from './logins.js';
 import { createApiKey, USER } from './users.js';
 
 export function* findByIdentity({ issuer, subject }: Identity): Procedure<UserRecord | null> {
@@ -19,6 +21,26 @@ export function* linkIdentity({ issuer, subject }: Identity, userId: string, at:
     SELECT ${issuer}, ${subject}, user_id, ${at} FROM account_user WHERE user_id = ${userId} ${FOR_KEY_SHARE}
     ON CONFLICT (issuer, subject) DO NOTHING`);
   return linkedCount === 1;
+}
+
+export function* listIdentities(userId: string): Procedure<readonly LinkedIdentity[]> {
+  const foundRows = yield* rows(sql`
+    SELECT issuer, subject, created_at FROM sso_identity WHERE user_id = ${userId}`);
+  const identities = foundRows.map((foundRow) => ({
+    issuer: text(foundRow, 'issuer'),
+    subject: text(foundRow, 'subject'),
+    linkedAt: integer(foundRow, 'created_at'),
+  }));
+  // No index has this order, and a user has few identities.
+  return identities.sort((a, b) => a.linkedAt - b.linkedAt);
+}
+
+export function* unlinkIdentity({ issuer, subject }: Identity, userId: string): Procedure<boolean> {
+  const unlinkedCount = yield* count(sql`
+    DELETE FROM sso_identity WHERE issuer = ${issuer} AND subject = ${subject} AND user_id = ${userId}`);
+  if (unlinkedCount !== 1) return false;
+  yield* deleteSessionsWithoutKey(userId);
+  return true;
 }
 
 export function* createUserOfIdentity(identity: Identity, user: UserRecord): Procedure<boolean> {
