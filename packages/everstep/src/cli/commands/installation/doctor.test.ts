@@ -81,8 +81,9 @@ test('the state, version, clock and addresses of a running server are checked', 
   const server = createServer((request, response) => {
     response.setHeader('content-type', 'application/json');
     if (request.url === '/health') return response.end(JSON.stringify({ status: 'ok', version: SERVER_VERSION }));
-    response.statusCode = ready ? 200 : 503;
-    response.end(JSON.stringify(ready ? { status: 'ready' } : { error: 'the server is stopping', reason: 'stopping' }));
+    if (ready) return response.end(JSON.stringify({ status: 'ready' }));
+    response.writeHead(503, { 'svc-not-ready-reason': 'stopping' });
+    response.end(JSON.stringify({ error: 'the server is stopping' }));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => server.close());
