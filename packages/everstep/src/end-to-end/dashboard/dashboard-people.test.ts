@@ -125,6 +125,27 @@ describe('users and credentials', { skip }, () => {
     assert.ok(!(await adminOf(harness).instances.list()).some((queue) => queue.id === id && queue.state === undefined));
   });
 
+  test('a user sees the linked identities, and unlinks one', async () => {
+    const { page } = window;
+    const unlinkedPaths: string[] = [];
+    const identity = { id: 'idn_1', issuer: 'https://login.test', subject: 'ada-1', creation_time: 1_700_000_000 };
+    const identities = '**/v2/users/*/identities';
+    await page.route('**/v2/session/methods', (route) => route.fulfill({ json: { sso: true } }));
+    await page.route(identities, (route) => route.fulfill({ json: unlinkedPaths.length === 0 ? [identity] : [] }));
+    await page.route(`${identities}/*`, async (route) => {
+      unlinkedPaths.push(new URL(route.request().url()).pathname);
+      await route.fulfill({ json: 'OK' });
+    });
+    await window.goTo('account');
+    await row('https://login.test').getByText('ada-1').waitFor();
+    await checkPage();
+    await button('Unlink ada-1').click();
+    await inDialog('Unlink identity').click();
+    await page.getByText('No linked identities').waitFor();
+    assert.match(unlinkedPaths.join(), /^\/v2\/users\/usr_\w+\/identities\/idn_1$/);
+    for (const pattern of ['**/v2/session/methods', identities, `${identities}/*`]) await page.unroute(pattern);
+  });
+
   test('only operators see the Users page, and the sign-in page explains a failed sign-in', async () => {
     const own = await harness.window();
     await own.page.goto(`${harness.url}/login?sign-in-error=sso-domain`);
