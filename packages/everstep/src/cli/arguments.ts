@@ -12,19 +12,38 @@ export const wholeNumber =
     return value;
   };
 
-/** Parses Unix ms, or a date such as 2026-05-01 or 2026-05-01T12:00:00Z (UTC without a time zone). */
+const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+type Unit = keyof typeof UNIT_MS;
+
+const DATE_FORM = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?:(:\d\d)(\.\d+)?)?(?:Z|([+-])([01]\d|2[0-3]):?([0-5]\d))?)?$/;
+
+/** Returns the time in Unix ms, or NaN if the text is invalid. Without a time zone, the time is UTC, as in printed tables. */
+function parseDate(text: string): number {
+  const match = DATE_FORM.exec(text);
+  if (!match) return Number.NaN;
+  const [, day, time = '00:00', seconds = ':00', fraction = '', sign, hours = '0', minutes = '0'] = match;
+  const utcText = `${day}T${time}${seconds}`;
+  const utcMs = Date.parse(`${utcText}${fraction}Z`);
+  // Date.parse reads 30 February as 2 March.
+  if (Number.isNaN(utcMs) || !new Date(utcMs).toISOString().startsWith(utcText)) return Number.NaN;
+  const offsetMs = Number(hours) * UNIT_MS.h + Number(minutes) * UNIT_MS.m;
+  return sign === '-' ? utcMs + offsetMs : utcMs - offsetMs;
+}
+
+/**
+ * Parses Unix ms, or a date such as 2026-05-01, 2026-05-01T12:00:00Z or `2026-05-01 12:00:00` (UTC without a time zone).
+ */
 export const timestampMs =
   (name: string) =>
   (text: string): number => {
     if (/^\d{1,15}$/.test(text)) return Number(text);
-    const textWithZone = /^\d{4}-\d\d-\d\dT[\d:.]+$/.test(text) ? `${text}Z` : text;
-    const atMs = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(textWithZone) : Number.NaN;
+    const atMs = parseDate(text);
     if (Number.isNaN(atMs))
-      throw new UsageError(`${name} must be Unix milliseconds or a date such as 2026-05-01T12:00:00Z; got "${text}"`);
+      throw new UsageError(
+        `${name} must be Unix milliseconds or a date such as 2026-05-01, "2026-05-01 12:00:00" (UTC) or 2026-05-01T12:00:00+02:00; got "${text}"`,
+      );
     return atMs;
   };
-
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Parses a duration such as `30s`, `7d` or `1d12h` into ms. */
 export const durationMs =
@@ -33,7 +52,7 @@ export const durationMs =
     if (!/^(?:\d+(?:ms|[smhd]))+$/.test(text))
       throw new UsageError(`${name} must be a duration such as 30s, 12h or 7d; got "${text}"`);
     let lengthMs = 0;
-    for (const [, value, unit] of text.matchAll(/(\d+)(ms|[smhd])/g)) lengthMs += Number(value) * (UNIT_MS[unit ?? ''] ?? 0);
+    for (const [, value, unit] of text.matchAll(/(\d+)(ms|[smhd])/g)) lengthMs += Number(value) * UNIT_MS[unit as Unit];
     return lengthMs;
   };
 
