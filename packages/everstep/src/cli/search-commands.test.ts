@@ -175,6 +175,7 @@ describe('search commands', () => {
     ['ids and a prefix', ['fetch', 'a', '--prefix', 'a'], 2, /not both/],
     ['delete without a selection', ['delete'], 2, /Give document ids/],
     ['ids and a filter', ['delete', 'a', '--filter', 'a = 1'], 2, /only one of/],
+    ['delete with an empty prefix', ['delete', '--prefix', ''], 2, /--prefix must not be empty.*use reset/],
     ['an invalid filter', ['query', 'a', '--filter', 'a ='], 1, /body\.filter/],
     ['an invalid limit', ['range', '--limit', 'all'], 2, /whole number/],
     ['a limit above the maximum', ['query', 'a', '--limit', '1001'], 1, /body\.topK/],

@@ -125,8 +125,16 @@ export const FetchBody = Type.Object(
   NO_OTHER_PROPERTIES,
 );
 
+/** An empty prefix would delete the whole namespace, for example if a variable of a client has no value. */
+const prefixToDelete = Type.String({
+  minLength: 1,
+  maxLength: LIMITS.maxSearchDocumentIdLength,
+  ...patternOption('storable'),
+  description: 'Prefix of the document ids. It must not be empty: to delete all documents, use the reset operation.',
+});
+
 export const DeleteBody = Type.Object(
-  { ids: Type.Optional(ids), prefix: Type.Optional(prefix), filter: Type.Optional(filter) },
+  { ids: Type.Optional(ids), prefix: Type.Optional(prefixToDelete), filter: Type.Optional(filter) },
   NO_OTHER_PROPERTIES,
 );
 

@@ -99,6 +99,7 @@ function deleteCommand(shell: Shell): Command {
     if (documentsById && choiceOptions.filter !== undefined)
       throw new UsageError('Give only one of document ids, --prefix or --filter.');
     const choice: DocumentChoice | null = choiceOptions.filter === undefined ? documentsById : { filter: choiceOptions.filter };
+    if (choiceOptions.prefix === '') throw new UsageError('--prefix must not be empty. To delete all documents, use reset.');
     if (!choice) throw new UsageError('Give document ids, --prefix or --filter. To delete all documents, use reset.');
     const { documents, options } = await openSearch(command, shell);
     const deletedCount = await documents.delete(choice);

@@ -41,6 +41,7 @@ test('rejects invalid bodies and names the field', async (t) => {
     ['upsert-data/n', { id: 'a\u0000', content: {} }, 400, /body\.id must not contain the character U\+0000/],
     ['fetch/n', { ids: ['a\ud800'] }, 400, /body\.ids\.0 must not contain/],
     ['delete/n', { prefix: '\ud800' }, 400, /body\.prefix must not contain/],
+    ['delete/n', { prefix: '' }, 400, /body\.prefix must have at least 1 character/],
     ['range/n', { limit: 1, prefix: '\u0000' }, 400, /body\.prefix must not contain/],
     ['upsert-data/n', { id: 'a', content: 'text' }, 400, /body/],
     ['upsert-data/n', [{ id: 'a', content: {}, metadata: 5 }], 400, /body/],
