@@ -110,10 +110,11 @@ export class DocumentHost implements EmbeddedDocuments {
     const path = this.pathOf(indexId);
     this.droppedIds.add(indexId);
     this.storedBytesById.delete(indexId);
+    // A cleanup that is in progress uses the file.
+    await this.cleanups.get(indexId);
     const file = this.files.get(indexId);
     await file?.endCopies();
-    file?.close();
-    this.files.delete(indexId);
+    if (this.files.delete(indexId)) file?.close();
     if (path === null) return;
     await truncateInSteps(path);
     for (const suffix of ['', '-wal', '-shm', '-journal']) await rm(path + suffix, { force: true });
@@ -158,7 +159,7 @@ export class DocumentHost implements EmbeddedDocuments {
     if (this.cleanups.has(indexId)) return;
     const work = async (): Promise<void> => {
       try {
-        // The file is looked up each time, because it may have been closed or dropped.
+        // The file is looked up each time, because it may have been closed, or its index dropped.
         while (!this.isClosed && this.findFile(indexId)?.removeSome()) await nextTurn();
       } catch (error) {
         this.onFailure(error instanceof Error ? error : new Error(String(error)));
@@ -198,9 +199,11 @@ export class DocumentHost implements EmbeddedDocuments {
     return this.directory === null ? null : join(this.directory, `${indexId}.db`);
   }
 
-  /** Returns the file of the index; null if it has no documents yet. */
+  /** Returns the file of the index; null if it has no documents yet, or if it was dropped. */
   private findFile(indexId: string): IndexFile | null {
     const path = this.pathOf(indexId);
+    // Until a dropped file is removed, it must not be opened again.
+    if (this.droppedIds.has(indexId)) return null;
     if (!this.files.has(indexId) && (path === null || !existsSync(path))) return null;
     return this.openFile(indexId);
   }
@@ -212,17 +215,18 @@ export class DocumentHost implements EmbeddedDocuments {
     this.storedBytesById.delete(indexId);
     this.files.delete(indexId);
     this.files.set(indexId, file);
-    if (path !== null && this.files.size > MAX_OPEN_FILES) this.closeOldest();
+    if (path !== null) this.closeOldest(file);
     return file;
   }
 
-  private closeOldest(): void {
+  /** Closes the oldest files above the limit, except for `newestFile`. If all of them are in use, more files stay open. */
+  private closeOldest(newestFile: IndexFile): void {
     for (const [indexId, file] of this.files) {
+      if (this.files.size <= MAX_OPEN_FILES) return;
       // A file that is being copied or searched stays open until that is done.
-      if (file.isInUse) continue;
+      if (file === newestFile || file.isInUse) continue;
       file.close();
       this.files.delete(indexId);
-      return;
     }
   }
 }
