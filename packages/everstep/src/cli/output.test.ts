@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { displayPath, duration, instant, printable, shorten, styled, table } from './output.js';
+import { displayPath, duration, instant, json, jsonLine, printable, shorten, styled, table } from './output.js';
 
 const plain = { write: () => {}, hasColors: false, isTerminal: false };
 
@@ -21,6 +21,13 @@ test('a table column is as wide as its widest cell', () => {
 test('control characters cannot move the cursor or break table rows', () => {
   assert.equal(printable('a\u001b[2Jb\nc\td\u0007\u009b'), 'a\\x1b[2Jb\\nc\\td\\x07\\x9b');
   assert.equal(table(plain, ['A', 'B'], [['x\ny', 'z']]).split('\n').length, 3);
+});
+
+test('JSON contains no control characters that a terminal interprets', () => {
+  const value = { a: '\u001b[2J\u007f\u009b2J\u00a0' };
+  assert.equal(json(value), '{\n  "a": "\\u001b[2J\\u007f\\u009b2J\u00a0"\n}\n');
+  assert.equal(jsonLine(value), '{"a":"\\u001b[2J\\u007f\\u009b2J\u00a0"}\n');
+  assert.deepEqual([JSON.parse(json(value)), JSON.parse(jsonLine(value))], [value, value]);
 });
 
 test('colors are used only on terminals', () => {

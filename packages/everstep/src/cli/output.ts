@@ -55,6 +55,9 @@ export function printable(text: string): string {
   });
 }
 
+/** Escapes control characters as `printable` does, except for line breaks. */
+export const printableLines = (text: string): string => text.split('\n').map(printable).join('\n');
+
 export function shorten(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 3)}...`;
 }
@@ -73,9 +76,15 @@ export function table(screen: Screen, head: readonly string[], rows: readonly (r
   return [styled(screen, 'dim', line(head)), ...cells.map(line)].map((text) => `${text}\n`).join('');
 }
 
-export function json(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
-}
+/** Escapes the control characters that JSON allows in texts. */
+const escapeControls = (jsonText: string): string =>
+  jsonText.replace(/[\u007f-\u009f]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/** Formats a value as indented JSON without control characters that a terminal interprets. */
+export const json = (value: unknown): string => `${escapeControls(JSON.stringify(value, null, 2))}\n`;
+
+/** Formats a value as JSON in one line. */
+export const jsonLine = (value: unknown): string => `${escapeControls(JSON.stringify(value))}\n`;
 
 /** Returns a number with its noun: `1 problem`, `2 problems`. */
 export const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;

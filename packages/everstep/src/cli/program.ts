@@ -32,7 +32,7 @@ import { runsCommand } from './commands/runs/runs.js';
 import { triggerCommand } from './commands/runs/trigger.js';
 import { searchCommand } from './commands/search.js';
 import { describeFailure, EXIT, EXIT_CODES_HELP, UsageError } from './exit-codes.js';
-import { createTerminalShell, type Shell } from './output.js';
+import { createTerminalShell, printableLines, type Shell } from './output.js';
 
 const CONNECTION_HELP = `
 Client commands connect to the server given by --url and --token. The defaults are EVERSTEP_URL and EVERSTEP_TOKEN, then
@@ -120,7 +120,8 @@ export async function runCli(args: readonly string[], baseShell: Shell = createT
     // Commander has already printed the error or the requested help.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     const failure = describeFailure(error);
-    shell.printError(`${failure.message}\n`);
+    // The message can contain texts of the server.
+    shell.printError(`${printableLines(failure.message)}\n`);
     return failure.code;
   }
 }

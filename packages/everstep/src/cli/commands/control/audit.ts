@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { timestampMs, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
-import { countText, json, type Shell } from '../../output.js';
+import { countText, json, jsonLine, type Shell } from '../../output.js';
 import { type AdminOptions, openAdmin, withAdminConnection } from '../admin/admin-connection.js';
 
 interface ExportOptions extends AdminOptions {
@@ -28,7 +28,7 @@ function exportCommand(shell: Shell): Command {
       ...(to === undefined ? {} : { to }),
       ...(after === undefined ? {} : { after }),
     };
-    for await (const entry of admin.audit.export(filters)) screen.write(`${JSON.stringify(entry)}\n`);
+    for await (const entry of admin.audit.export(filters)) screen.write(jsonLine(entry));
   });
 }
 

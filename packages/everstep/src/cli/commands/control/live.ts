@@ -1,7 +1,7 @@
 /** `everstep live` and `everstep nodes` */
 import { EverstepError, type LiveChange } from '@everstep/sdk';
 import { Command } from 'commander';
-import { instant, json, printable, type Shell, table } from '../../output.js';
+import { instant, json, jsonLine, printable, type Shell, table } from '../../output.js';
 import { untilSignal } from '../../shutdown.js';
 import { openClient, withConnection } from '../connection-options.js';
 
@@ -42,12 +42,12 @@ export function liveCommand(shell: Shell): Command {
     for (let isFirst = true; !stopController.signal.aborted; isFirst = false) {
       try {
         for await (const change of client.live.changes({ signal: stopController.signal })) {
-          screen.write(options.json ? `${JSON.stringify(change)}\n` : changeLine(change));
+          screen.write(options.json ? jsonLine(change) : changeLine(change));
           if (options.once) return;
         }
       } catch (error) {
         if (isFirst || isFinal(error)) throw error;
-        shell.printError(`${error instanceof Error ? error.message : String(error)}, retrying\n`);
+        shell.printError(`${printable(error instanceof Error ? error.message : String(error))}, retrying\n`);
       }
       // The stream ends if the server stops or a proxy closes the connection.
       await pause(RETRY_DELAY_MS, stopController.signal);

@@ -2,7 +2,7 @@
 import type { Client, DeadLetterGroup } from '@everstep/sdk';
 import { Command } from 'commander';
 import { durationMs } from '../../arguments.js';
-import { instant, json, type Shell } from '../../output.js';
+import { instant, json, printable, type Shell } from '../../output.js';
 import { openClient, withConnection } from '../connection-options.js';
 
 /** A command that changes a group. */
@@ -78,7 +78,9 @@ function assigneesCommand(shell: Shell): Command {
   return command.action(async () => {
     const { client, options } = await openClient(command, shell);
     const assignees = await client.dlq.assignees();
-    screen.write(options.json ? json({ assignees }) : assignees.map((email) => `${email}\n`).join('') || 'No users.\n');
+    screen.write(
+      options.json ? json({ assignees }) : assignees.map((email) => `${printable(email)}\n`).join('') || 'No users.\n',
+    );
   });
 }
 

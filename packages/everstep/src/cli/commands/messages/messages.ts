@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { MESSAGE_FILTERS } from '../../../contract/filters/message-filters.js';
 import { isJson, readBody, wholeNumber } from '../../arguments.js';
-import { instant, json, type Shell, shorten, table } from '../../output.js';
+import { instant, json, printable, type Shell, shorten, table } from '../../output.js';
 import { type ClientOptions, withConnection } from '../connection-options.js';
 import { filtersOf, withFilters } from '../filter-options.js';
 import { openMessages } from './message-connection.js';
@@ -110,7 +110,7 @@ function sendCommand(shell: Shell): Command {
     });
     if (options.json) return screen.write(json(response));
     for (const { messageId, url } of (Array.isArray(response) ? response : [response]) as readonly SentMessage[])
-      screen.write(`${messageId} to ${url ?? destination}\n`);
+      screen.write(`${messageId} to ${printable(url ?? destination)}\n`);
   });
 }
 

@@ -71,9 +71,9 @@ function originText({ kind, workflowRunId = '', stepId, stepName = '', scheduleI
     case 'restart':
       return `${kind} of ${workflowRunId}`;
     case 'fork':
-      return `fork of ${workflowRunId} from step ${stepId}${note === undefined ? '' : ` (${printable(note)})`}`;
+      return `fork of ${workflowRunId} from step ${stepId}${note === undefined ? '' : ` (${note})`}`;
     case 'invoke':
-      return `step "${printable(stepName)}" of ${workflowRunId}`;
+      return `step "${stepName}" of ${workflowRunId}`;
     case 'schedule':
       return `schedule ${scheduleId}`;
   }
@@ -81,12 +81,12 @@ function originText({ kind, workflowRunId = '', stepId, stepName = '', scheduleI
 
 function showRun(screen: Screen, run: RunJournal): void {
   const field = (name: string, value: string | undefined) => {
-    if (value !== undefined) screen.write(`${styled(screen, 'dim', name.padEnd(10))}${value}\n`);
+    if (value !== undefined) screen.write(`${styled(screen, 'dim', name.padEnd(10))}${printable(value)}\n`);
   };
   const { workflowRunOrigin: origin, workflowRunBecame: became } = run;
   field('run', run.workflowRunId);
   field('state', run.workflowState);
-  field('waiting', run.waiting && printable(run.waiting.text));
+  field('waiting', run.waiting?.text);
   field('workflow', run.workflowUrl);
   field('created', `${instant(run.workflowRunCreatedAt)} (${run.workflowRunCreatedAt})`);
   field('took', run.workflowRunCompletedAt === undefined ? undefined : durationText(run));

@@ -3,7 +3,7 @@ import type { MissingWorker, TriggerOptions } from '@everstep/sdk';
 import { Command } from 'commander';
 import { timestampMs } from '../../arguments.js';
 import { EXIT, UsageError } from '../../exit-codes.js';
-import { instant, json, type Shell } from '../../output.js';
+import { instant, json, printable, type Shell } from '../../output.js';
 import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 import { type RunSettingOptions, runSettings, withRunSettings } from './run-settings.js';
 
@@ -73,5 +73,5 @@ function runText(run: TriggerOutput): string {
   if (run.deduplicated) return `${workflowRunId} (already exists, no run started)\n`;
   if (workflowState === undefined) return `${workflowRunId}\n`;
   if (workflowState === 'RUN_SUCCESS') return `${workflowRunId} ${workflowState}\n${json(run.result ?? null)}`;
-  return `${workflowRunId} ${workflowState}${run.error ? `: ${run.error}` : ''}\n`;
+  return `${workflowRunId} ${workflowState}${run.error ? `: ${printable(run.error)}` : ''}\n`;
 }
