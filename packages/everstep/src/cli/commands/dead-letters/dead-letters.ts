@@ -129,7 +129,12 @@ function flowControlOf({ setFlowControlKey: key, setFlowControl }: OverrideOptio
   return { ...(key === undefined ? {} : { key }), ...flowControlLimits('--set-flow-control', setFlowControl) };
 }
 
-async function recover(client: Client, verb: 'resume' | 'restart', selection: Selection, command: Command) {
+/** Starts the new runs, and passes each of them to `started`. */
+async function recover(
+  client: Client,
+  verb: 'resume' | 'restart',
+  { selection, command, started }: { selection: Selection; command: Command; started: (run: RunReference) => void },
+): Promise<void> {
   const options = command.opts<OverrideOptions>();
   const { newRunId: runId, setFailureCallback: failureCallback } = options;
   const { retries } = overridesIn(command, SINGLE_OVERRIDES);
@@ -141,30 +146,56 @@ async function recover(client: Client, verb: 'resume' | 'restart', selection: Se
         'A single dead letter accepts --new-run-id, --set-retries and --set-flow-control*. The other options require --all.',
       );
     }
-    return [await client.dlq[verb](selection.dlqId, { runId, retries, flowControl })];
+    return started(await client.dlq[verb](selection.dlqId, { runId, retries, flowControl }));
   }
   if (runId !== undefined) throw new UsageError('--new-run-id requires a single dead letter.');
   const overrides: RunOverrides = { retries, flowControl, ...bulkOverrides };
-  const runs: RunReference[] = [];
   const recoveredRuns =
     verb === 'resume' ? client.dlq.resumeAll(selection.filter, overrides) : client.dlq.restartAll(selection.filter, overrides);
-  for await (const run of recoveredRuns) runs.push(run);
-  return runs;
+  for await (const run of recoveredRuns) started(run);
+}
+
+/**
+ * Performs the requests of a bulk command, and prints its result. If a request fails after others have changed something, also
+ * prints the result, and then throws the error. `countDone` returns the number of dead letters that have been changed.
+ */
+async function printAlsoIfPartial(
+  shell: Shell,
+  outcome: 'resumed' | 'restarted' | 'deleted',
+  { work, countDone, print }: { work: () => Promise<void>; countDone: () => number; print: () => void },
+): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    const doneCount = countDone();
+    if (doneCount > 0) {
+      print();
+      const subject = doneCount === 1 ? '1 dead letter was' : `${doneCount} dead letters were`;
+      shell.printError(`${subject} ${outcome} before the command failed.\n`);
+    }
+    throw error;
+  }
+  print();
 }
 
 function recoverCommand(shell: Shell, verb: 'resume' | 'restart', description: string): Command {
   const { screen } = shell;
-  const command = withRecoveryOptions(withSelection(new Command(verb), `${verb}${verb === 'resume' ? 'd' : 'ed'}`)).description(
-    description,
-  );
+  const outcome = verb === 'resume' ? 'resumed' : 'restarted';
+  const command = withRecoveryOptions(withSelection(new Command(verb), outcome)).description(description);
   return command.action(async (dlqId: string | undefined) => {
     const selection = selectionOf(dlqId, command);
     const { client, options } = await openClient(command, shell);
-    const workflowRuns = await recover(client, verb, selection, command);
-    if (options.json) return screen.write(json({ workflowRuns }));
-    if (workflowRuns.length === 0) return screen.write('No matching dead letters.\n');
-    const rows = workflowRuns.map((run) => [run.workflowRunId, instant(run.workflowCreatedAt)]);
-    screen.write(table(screen, ['NEW RUN', 'CREATED (UTC)'], rows));
+    const workflowRuns: RunReference[] = [];
+    await printAlsoIfPartial(shell, outcome, {
+      work: () => recover(client, verb, { selection, command, started: (run) => workflowRuns.push(run) }),
+      countDone: () => workflowRuns.length,
+      print() {
+        if (options.json) return screen.write(json({ workflowRuns }));
+        if (workflowRuns.length === 0) return screen.write('No matching dead letters.\n');
+        const rows = workflowRuns.map((run) => [run.workflowRunId, instant(run.workflowCreatedAt)]);
+        screen.write(table(screen, ['NEW RUN', 'CREATED (UTC)'], rows));
+      },
+    });
   });
 }
 
@@ -176,14 +207,28 @@ function deleteCommand(shell: Shell): Command {
   return command.action(async (dlqId: string | undefined) => {
     const selection = selectionOf(dlqId, command);
     const { client, options } = await openClient(command, shell);
-    let deletedCount = 1;
-    if ('dlqId' in selection) await client.dlq.delete(selection.dlqId);
-    else {
+    let deletedCount = 0;
+    const deleteSelected = async (): Promise<void> => {
+      if ('dlqId' in selection) {
+        await client.dlq.delete(selection.dlqId);
+        deletedCount = 1;
+        return;
+      }
       // The API requires a filter for a deletion; --all without one selects everything.
-      const { filter } = selection;
-      deletedCount = await client.dlq.deleteAll(hasFilter({ ...filter, count: undefined }) ? filter : { ...filter, fromDate: 0 });
-    }
-    screen.write(options.json ? json({ deleted: deletedCount }) : `${deletedCount} deleted\n`);
+      const isFiltered = hasFilter({ ...selection.filter, count: undefined });
+      const filter = isFiltered ? selection.filter : { ...selection.filter, fromDate: 0 };
+      let cursor: string | undefined;
+      do {
+        const page = await client.dlq.deleteMany({ ...filter, ...(cursor === undefined ? {} : { cursor }) });
+        deletedCount += page.deleted;
+        cursor = page.cursor;
+      } while (cursor);
+    };
+    await printAlsoIfPartial(shell, 'deleted', {
+      work: deleteSelected,
+      countDone: () => deletedCount,
+      print: () => screen.write(options.json ? json({ deleted: deletedCount }) : `${deletedCount} deleted\n`),
+    });
   });
 }
 
