@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SignedKind } from '@everstep/sdk/protocol';
+import type { NodeStatus } from '../ports/cluster.js';
 import type { Message, MessageOutcome } from '../ports/message-sender.js';
+import type { StoreMeasure } from '../ports/stores/store.js';
 import { targetOf } from '../runtime/alerts/notice-target.js';
 import { endOf, progress, ScriptedCaller, SETTINGS, settle, withRuntime } from '../runtime/runtime.fixture.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
@@ -34,6 +36,11 @@ const PLAIN: Message = {
   ...{ timeoutMs: 1_000, maxResponseBytes: 1_000, signed: null, headerMode: 'exact' },
 };
 const accepted: MessageOutcome = { kind: 'answered', status: 200, headers: {}, body: new Uint8Array() };
+
+const thisNode: NodeStatus = {
+  ...{ nodeId: 'n1', host: 'h', version: '1', startedAt: NOW, leaseUntil: NOW + 5_000, leaving: false, self: true },
+  ...{ runsClaimed: 0, gates: 0 },
+};
 
 /** Returns the time series of the server on the page. */
 function seriesOf(page: string): ReadonlyMap<string, number> {
@@ -190,6 +197,57 @@ test('a store that cannot be read does not break the page', async () => {
   await withMetrics(1, async (metrics, series) => {
     metrics.setGaugeSources({ ...quietSources, acceptsWrites: () => false, measure: () => Promise.reject(new Error('down')) });
     assert.equal((await series()).get('everstep_store_accepts_writes'), 0);
+  });
+});
+
+test('gauges of a store that can no longer be read are absent until it can be read again', async () => {
+  await withMetrics(1, async (metrics, series) => {
+    let isDown = false;
+    const read = async <Value>(value: Value): Promise<Value> => {
+      if (isDown) throw new Error('down');
+      return value;
+    };
+    metrics.setGaugeSources({
+      ...quietSources,
+      measure: async () => read(await quietSources.measure()),
+      nodes: () => read([thisNode]),
+    });
+    const names = ['runs_active', 'dead_letters', 'error_groups{state="new"}', 'store_bytes', 'nodes{state="active"}'];
+    const gauges = async () => {
+      const found = await series();
+      return [...names, 'lease_seconds{node="n1"}'].map((name) => found.get(`everstep_${name}`));
+    };
+    assert.deepEqual(await gauges(), [0, 0, 2, 0, 1, 5]);
+    isDown = true;
+    assert.deepEqual(
+      await gauges(),
+      Array.from({ length: 6 }, () => undefined),
+    );
+    isDown = false;
+    assert.deepEqual(await gauges(), [0, 0, 2, 0, 1, 5]);
+  });
+});
+
+test('a request for the page does not remove the lease from the page of another request', async () => {
+  await withMetrics(1, async (metrics, series) => {
+    let finishMeasure: (measure: StoreMeasure) => void = () => {};
+    let finishList: (nodes: readonly NodeStatus[]) => void = () => {};
+    const measured = new Promise<StoreMeasure>((resolve) => {
+      finishMeasure = resolve;
+    });
+    const listed = new Promise<readonly NodeStatus[]>((resolve) => {
+      finishList = resolve;
+    });
+    const nodes = [Promise.resolve([thisNode]), listed];
+    metrics.setGaugeSources({ ...quietSources, measure: () => measured, nodes: () => nodes.shift() ?? listed });
+    const first = series();
+    await settle();
+    const second = series();
+    finishMeasure(await quietSources.measure());
+    const lease = 'everstep_lease_seconds{node="n1"}';
+    assert.equal((await first).get(lease), 5);
+    finishList([thisNode]);
+    assert.equal((await second).get(lease), 5);
   });
 });
 

@@ -65,7 +65,10 @@ export class MetricRegistry {
 
   /** Removes all time series of a gauge, before its current ones are set. */
   reset(name: GaugeName): void {
-    this.gauges.get(name)?.reset();
+    const gauge = this.gauges.get(name);
+    gauge?.reset();
+    // The library sets a gauge without labels to 0.
+    gauge?.remove({});
   }
 
   /** Removes the time series of a counter in which the label has this value. */

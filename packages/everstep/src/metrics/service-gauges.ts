@@ -30,11 +30,21 @@ export interface GaugeSources {
 
 const SECOND_MS = 1_000;
 const NO_LABELS = {};
+const STORE_GAUGES = ['everstep_runs_active', 'everstep_dead_letters', 'everstep_error_groups', 'everstep_store_bytes'] as const;
 
 interface Sum {
   waiting: number;
   inFlight: number;
   oldestSince: number | null;
+}
+
+/** Returns the value, or null if it cannot be read. */
+async function valueOrNull<Value>(read: () => Promise<Value>): Promise<Value | null> {
+  try {
+    return await read();
+  } catch {
+    return null;
+  }
 }
 
 const earliest = (a: number | null, b: number | null): number | null => (a === null ? b : b === null ? a : Math.min(a, b));
@@ -82,7 +92,7 @@ export class ServiceGauges {
     registry.set('everstep_info', sources.info(), 1);
     this.readGates([...gates()]);
     this.readWorkers();
-    await Promise.allSettled([this.readStore(), this.readNodes()]);
+    await Promise.all([this.readStore(), this.readNodes()]);
   }
 
   private readGates(gates: readonly GateCounts[]): void {
@@ -133,20 +143,28 @@ export class ServiceGauges {
   }
 
   private async readStore(): Promise<void> {
-    const { activeRuns, deadLetters, errorGroups, bytes } = await this.sources.measure();
-    this.registry.set('everstep_runs_active', NO_LABELS, activeRuns);
-    this.registry.set('everstep_dead_letters', NO_LABELS, deadLetters);
-    for (const [state, count] of Object.entries(errorGroups)) this.registry.set('everstep_error_groups', { state }, count);
-    this.registry.set('everstep_store_bytes', NO_LABELS, bytes);
+    const { registry, sources } = this;
+    // A gauge that keeps its last value hides that the store cannot be read.
+    const measure = await valueOrNull(() => sources.measure());
+    for (const name of STORE_GAUGES) registry.reset(name);
+    if (measure === null) return;
+    const { activeRuns, deadLetters, errorGroups, bytes } = measure;
+    registry.set('everstep_runs_active', NO_LABELS, activeRuns);
+    registry.set('everstep_dead_letters', NO_LABELS, deadLetters);
+    for (const [state, count] of Object.entries(errorGroups)) registry.set('everstep_error_groups', { state }, count);
+    registry.set('everstep_store_bytes', NO_LABELS, bytes);
   }
 
   private async readNodes(): Promise<void> {
     const { registry, sources } = this;
+    const nodes = await valueOrNull(() => sources.nodes());
+    // The id of a node changes when it joins again. Between the reset and the new values, no other page may be written.
+    registry.reset('everstep_lease_seconds');
+    registry.reset('everstep_nodes');
+    if (nodes === null) return;
     const now = sources.now();
     const counts = { active: 0, leaving: 0, expired: 0 };
-    // The id of a node changes when it joins again.
-    registry.reset('everstep_lease_seconds');
-    for (const { nodeId, leaseUntil, leaving, self } of await sources.nodes()) {
+    for (const { nodeId, leaseUntil, leaving, self } of nodes) {
       const state = leaving ? 'leaving' : leaseUntil !== null && leaseUntil < now ? 'expired' : 'active';
       counts[state] += 1;
       if (self && leaseUntil !== null) registry.set('everstep_lease_seconds', { node: nodeId }, (leaseUntil - now) / SECOND_MS);
