@@ -98,6 +98,17 @@ export async function readBody(text: string): Promise<string | Uint8Array> {
   return text.startsWith('@') ? readBodyFile(text.slice(1)) : text;
 }
 
+/** Reads a body as `readBody` does. It must be UTF-8. `subject` names it in errors. */
+export async function readTextBody(subject: string, text: string): Promise<string> {
+  const body = await readBody(text);
+  if (typeof body === 'string') return body;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(body);
+  } catch {
+    throw new UsageError(`${subject} must be UTF-8 text`);
+  }
+}
+
 export async function readBodyFile(path: string): Promise<Uint8Array> {
   try {
     return await readFile(path);

@@ -197,6 +197,18 @@ describe('operating commands', () => {
       await harness.textOf('schedules', 'get', 'daily'),
       /workflow +http:\S+\/job\n[\s\S]*labels +cron\n[\s\S]*body +\{"n":1\}\n$/,
     );
+    await writeFile(join(harness.directory.path, 'payload.json'), '{"n":2}');
+    const payload = `@${join(harness.directory.path, 'payload.json')}`;
+    assert.match(await harness.textOf('schedules', 'change', 'daily', '--body', payload), /body +\{"n":2\}\n$/);
+    await writeFile(join(harness.directory.path, 'payload.bin'), Uint8Array.of(0xff));
+    const binary = await harness.everstep(
+      'schedules',
+      'change',
+      'daily',
+      '--body',
+      `@${join(harness.directory.path, 'payload.bin')}`,
+    );
+    assert.deepEqual([binary.code, binary.stderr], [2, 'the body of a schedule must be UTF-8 text\n']);
     assert.match(await harness.textOf('schedules', 'next', 'daily', '--count', '2'), /^(\d{4}-\d\d-\d\d 0[78]:00:00\n){2}$/);
     assert.equal((await harness.jsonOf('schedules', 'next', 'daily')).fires.length, 10);
     assert.match(await harness.textOf('schedules', 'pause', 'daily'), /next +paused\n/);
@@ -312,6 +324,7 @@ describe('operating commands', () => {
     ['a schedule without a cron expression', ['schedules', 'create', 'http://127.0.0.1:1/'], 2, /--cron/],
     ['an invalid cron expression', ['schedules', 'create', 'http://127.0.0.1:1/', '--cron', '99 * * * *'], 1, /99/],
     ['a schedule with an invalid URL', ['schedules', 'create', 'here', '--cron', '* * * * *'], 2, /absolute URL/],
+    ['a missing file with the body of a schedule', ['schedules', 'change', 's', '--body', '@nowhere'], 2, /cannot read the body/],
     ['a period without a rate', ['flow', 'pin', 'x', '--period', '1m'], 2, /--rate/],
     ['a parallelism of zero', ['flow', 'pin', 'x', '--parallelism', '0'], 2, /--parallelism/],
     ['an invalid destination', ['destinations', 'hold', 'app'], 2, /absolute http or https URL/],

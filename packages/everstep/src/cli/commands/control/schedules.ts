@@ -1,7 +1,7 @@
 /** `everstep schedules create|list|get|change|next|run|pause|resume|delete` */
 import type { ScheduleEntry } from '@everstep/sdk';
 import { Command } from 'commander';
-import { wholeNumber } from '../../arguments.js';
+import { readTextBody, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
 import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
@@ -99,7 +99,7 @@ function changeCommand(shell: Shell): Command {
     .argument('<scheduleId>', 'id of the schedule')
     .option('--cron <expression>', 'cron expression with five fields, or six with leading seconds')
     .option('--timezone <name>', 'IANA time zone of the expression, such as Europe/Berlin')
-    .option('--body <text>', 'payload of the runs')
+    .option('--body <text>', 'new payload of the runs: text, @file, or - for standard input')
     .option('--retries <number>', 'retries of each step', wholeNumber('--retries', 0))
     .option('--label <label>', 'label of the runs; may be repeated, and replaces all labels', (label, labels: string[] = []) => [
       ...labels,
@@ -107,7 +107,8 @@ function changeCommand(shell: Shell): Command {
     ]);
   return command.action(async (scheduleId: string) => {
     const { client, options } = await openClient<ChangeOptions>(command, shell);
-    const { cron, timezone, body, retries, label } = options;
+    const { cron, timezone, retries, label } = options;
+    const body = options.body === undefined ? undefined : await readTextBody('the body of a schedule', options.body);
     const change = {
       ...(cron === undefined ? {} : { cron }),
       ...(timezone === undefined ? {} : { timezone }),

@@ -2,7 +2,7 @@
 import type { ComparedStep, ForkOptions, RunCheck, RunDifference, RunRelative } from '@everstep/sdk';
 import { Command } from 'commander';
 import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
-import { isJson, readBody, timestampMs, wholeNumber } from '../../arguments.js';
+import { isJson, readBody, readTextBody, timestampMs, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, printable, type Screen, type Shell, type Style, shorten, styled, table } from '../../output.js';
 import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
@@ -35,15 +35,6 @@ async function resultOf({ stepId, text }: ForkResultText): Promise<ForkResult> {
   return { stepId, result: JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString()) };
 }
 
-const decodeText = (body: string | Uint8Array): string => {
-  if (typeof body === 'string') return body;
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(body);
-  } catch {
-    throw new UsageError('the input of a fork must be UTF-8 text');
-  }
-};
-
 interface ForkCommandOptions extends CreatedAtOptions {
   readonly fromStep?: number;
   readonly input?: string;
@@ -75,7 +66,7 @@ export function forkCommand(shell: Shell): Command {
     if (input === undefined && contentType !== undefined) throw new UsageError('--content-type requires --input.');
     const results: ForkResult[] = [];
     for (const resultOption of result) results.push(await resultOf(resultOption));
-    const body = input === undefined ? undefined : decodeText(await readBody(input));
+    const body = input === undefined ? undefined : await readTextBody('the input of a fork', input);
     const run = await client.runs.fork(runId, {
       fromStep,
       ...(createdAt === undefined ? {} : { createdAt }),
