@@ -2,6 +2,7 @@
 export * from './bounded-json.js';
 export * from './failures/error-frame.js';
 export * from './failures/stack-frames.js';
+export * from './failures/truncated-text.js';
 export * from './journal-digest.js';
 export * from './step-protocol.js';
 export * from './trace-context.js';

@@ -308,6 +308,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
       'bounded-json',
       'failures/error-frame',
       'failures/stack-frames',
+      'failures/truncated-text',
       'journal-digest',
       'step-protocol',
       'trace-context',
@@ -318,6 +319,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
   },
   { area: 'sdk/src/failures/error-frame', imports: [], reason: 'both sides send and read errors' },
   { area: 'sdk/src/failures/stack-frames', imports: ['types sdk/src/failures/error-frame'], reason: 'both sides read stacks' },
+  { area: 'sdk/src/failures/truncated-text', imports: [], reason: 'both sides truncate errors' },
   {
     area: 'sdk/src/step-protocol',
     imports: ['types sdk/src/failures/error-frame', 'types sdk/src/trace-context'],

@@ -1,5 +1,5 @@
 /** Sends email through the SMTP server of the operator. Another sender sends all other messages. */
-import { parseJson } from '@everstep/sdk/protocol';
+import { parseJson, truncateText } from '@everstep/sdk/protocol';
 import type { NodemailerError, SendMailOptions, Transporter } from 'nodemailer';
 import { LIMITS } from '../config/limits.js';
 import type { MailSettings } from '../config/mail/mail-settings.js';
@@ -131,7 +131,7 @@ export class MailSender implements MessageSender, MailRecipients {
       if (code === 'EENVELOPE')
         return failureOutcome(
           'refused',
-          `the SMTP server rejected the email: ${response.slice(0, MAX_RESPONSE_LENGTH)}`,
+          `the SMTP server rejected the email: ${truncateText(response, MAX_RESPONSE_LENGTH)}`,
           permanent ? NEVER : BACKOFF,
         );
       return failureOutcome(

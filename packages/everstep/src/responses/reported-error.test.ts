@@ -42,3 +42,14 @@ test('invalid parts are omitted, and long ones are shortened', () => {
   assert.equal(read.causes?.length, ERROR_BOUNDS.causes);
   assert.ok(JSON.stringify({ ...read, stack: '' }).length < 40_000);
 });
+
+test('an error is shortened between characters, so that it is valid in JSON', () => {
+  const long = `x${'😀'.repeat(50_000)}`;
+  const cause = { name: long, message: long, stack: long, code: long };
+  const read = readError(long, long, {
+    ...cause,
+    causes: [cause],
+    source: { file: `${long}x`, line: 1, function: long, code: long },
+  });
+  assert.doesNotMatch(JSON.stringify(read), /\\ud/);
+});

@@ -2,7 +2,14 @@
  * Reads the error that an endpoint reports. The error only explains a failure, so its invalid parts are omitted instead of
  * rejected.
  */
-import { ERROR_BOUNDS, type ErrorCause, type ErrorFrame, type ErrorSource, parseJson } from '@everstep/sdk/protocol';
+import {
+  ERROR_BOUNDS,
+  type ErrorCause,
+  type ErrorFrame,
+  type ErrorSource,
+  parseJson,
+  truncateText,
+} from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -16,15 +23,15 @@ const truncatedField = <Name extends string>(
   value: unknown,
   maxLength: number,
 ): { readonly [Key in Name]?: string } =>
-  typeof value === 'string' && value !== '' ? ({ [name]: value.slice(0, maxLength) } as { [Key in Name]: string }) : {};
+  typeof value === 'string' && value !== '' ? ({ [name]: truncateText(value, maxLength) } as { [Key in Name]: string }) : {};
 
 function causeOf(value: unknown): readonly ErrorCause[] {
   if (!isFields(value) || typeof value.message !== 'string') return [];
   const name = typeof value.name === 'string' && value.name !== '' ? value.name : 'Error';
   return [
     {
-      name: name.slice(0, ERROR_BOUNDS.nameLength),
-      message: value.message.slice(0, ERROR_BOUNDS.causeMessageLength),
+      name: truncateText(name, ERROR_BOUNDS.nameLength),
+      message: truncateText(value.message, ERROR_BOUNDS.causeMessageLength),
       ...truncatedField('code', value.code, ERROR_BOUNDS.codeLength),
       ...truncatedField('stack', value.stack, ERROR_BOUNDS.causeStackLength),
     },
@@ -34,7 +41,8 @@ function causeOf(value: unknown): readonly ErrorCause[] {
 function sourceOf(value: unknown): ErrorSource | undefined {
   if (!isFields(value) || typeof value.file !== 'string' || value.file === '' || !isPosition(value.line)) return undefined;
   return {
-    file: value.file.slice(-ERROR_BOUNDS.fileLength),
+    // The end of a path can also start with half of a surrogate pair.
+    file: value.file.slice(-ERROR_BOUNDS.fileLength).replace(/^[\uDC00-\uDFFF]/, ''),
     line: value.line,
     ...(isPosition(value.column) ? { column: value.column } : {}),
     ...truncatedField('function', value.function, ERROR_BOUNDS.functionLength),
@@ -47,8 +55,8 @@ export function readError(name: string, message: string, { stack, code, causes, 
   const parsedCauses = Array.isArray(causes) ? causes.slice(0, ERROR_BOUNDS.causes).flatMap(causeOf) : [];
   const parsedSource = sourceOf(source);
   return {
-    name: name.slice(0, ERROR_BOUNDS.nameLength),
-    message: message.slice(0, LIMITS.maxKeptErrorLength),
+    name: truncateText(name, ERROR_BOUNDS.nameLength),
+    message: truncateText(message, LIMITS.maxKeptErrorLength),
     // A published SDK repeats the message before the frames.
     ...truncatedField('stack', stack, ERROR_BOUNDS.stackLength + message.length + ERROR_BOUNDS.nameLength),
     ...truncatedField('code', code, ERROR_BOUNDS.codeLength),

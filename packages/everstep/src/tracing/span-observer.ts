@@ -2,7 +2,7 @@
  * Creates spans of the work of the server, at the same points at which metrics count it. A span is created when it ends: its
  * start is stored with the run, so it is correct after a restart too.
  */
-import { parseTraceparent, parseWorkerUrl, type SpanReference, type TraceContext } from '@everstep/sdk/protocol';
+import { parseTraceparent, parseWorkerUrl, type SpanReference, type TraceContext, truncateText } from '@everstep/sdk/protocol';
 import type { RecordedStep, Run, StepTask, Task } from '../engine/runs/run.js';
 import type { CommitUnit, StoreWrite } from '../engine/writes.js';
 import type { ObservedDelivery, Observer } from '../ports/observer.js';
@@ -32,7 +32,7 @@ const TASK_VERBS: Readonly<Record<StepTask['kind'], string>> = {
   invoke: 'invoke',
 };
 
-const shorten = (text: string): string => text.slice(0, MAX_NAME_LENGTH);
+const shorten = (text: string): string => truncateText(text, MAX_NAME_LENGTH);
 const isStepTask = (task: Task): task is StepTask => 'name' in task;
 
 /** Returns the URL without user, query and fragment, which may contain secrets. */

@@ -77,6 +77,23 @@ test('a run has the span of each step, attempt, wait and call, with the times at
   });
 });
 
+test('a long name with characters outside the basic plane is cut between characters', async () => {
+  const workflows: Workflows = {
+    '/flow': async (context) => {
+      await context.run('😀'.repeat(120), () => 1);
+      await context.run(`x${'😀'.repeat(120)}`, () => 2);
+    },
+  };
+  await withSpans(workflows, async ({ trigger, spans }) => {
+    await trigger({ settings: SETTINGS });
+    await settle();
+    const names = spans.map(({ attributes }) => attributes['everstep.step.name']).filter((name) => name !== undefined);
+    assert.deepEqual(names, ['😀'.repeat(100), `x${'😀'.repeat(99)}`]);
+    // JSON.stringify escapes unpaired surrogates, which receivers of JSON reject.
+    assert.doesNotMatch(JSON.stringify(spans), /\\ud/);
+  });
+});
+
 test('a resumed run has a separate trace, which links to the failed run', async () => {
   const state = { isFixed: false };
   await withSpans({ '/flow': everyStep(state)['/flow'] ?? (() => 0), '/child': () => 1 }, async (bench) => {

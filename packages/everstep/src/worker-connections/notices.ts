@@ -1,5 +1,5 @@
 /** Failure notices to workers, and the replies to them. */
-import type { FailureNotice, NoticeAnswer } from '@everstep/sdk/protocol';
+import { type FailureNotice, type NoticeAnswer, truncateText } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -20,7 +20,7 @@ export function readNoticeReply(value: unknown): NoticeAnswer | null {
   if (value.kind === 'handled') return { kind: 'handled' };
   const { message, retry } = value;
   if (value.kind !== 'failed' || typeof message !== 'string' || !isFields(retry)) return null;
-  const text = message.slice(0, LIMITS.maxKeptErrorLength);
+  const text = truncateText(message, LIMITS.maxKeptErrorLength);
   if (retry.kind === 'backoff' || retry.kind === 'never') return { kind: 'failed', message: text, retry: { kind: retry.kind } };
   const { delayMs } = retry;
   if (retry.kind !== 'after' || typeof delayMs !== 'number' || !(delayMs >= 0)) return null;

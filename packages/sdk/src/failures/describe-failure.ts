@@ -6,6 +6,7 @@ import { describeError } from '../errors.js';
 import { ERROR_BOUNDS, type ErrorCause, type ErrorFrame, type ErrorSource } from './error-frame.js';
 import { appDirectory, readSourceLine } from './source-line.js';
 import { type FrameLines, frameLines, ownFrame, pathOf, SDK_DIRECTORY, sourceOf } from './stack-frames.js';
+import { truncateText } from './truncated-text.js';
 
 const MODULE = 'dist/failures/describe-failure.js';
 /** URL of the directory of this package; null if it is part of a bundle. */
@@ -45,7 +46,7 @@ function readError(thrown: unknown) {
   // Node reports a refused connection to a host with several addresses without a message.
   const message = thrownMessage === '' && code !== undefined ? code : thrownMessage;
   return {
-    summary: { name: name.slice(0, ERROR_BOUNDS.nameLength), message, ...(code === undefined ? {} : { code }) },
+    summary: { name: truncateText(name, ERROR_BOUNDS.nameLength), message, ...(code === undefined ? {} : { code }) },
     lines: linesOf(thrown, thrownMessage),
   };
 }
@@ -66,7 +67,7 @@ function causesOf(thrown: unknown): ErrorCause[] {
     const stack = stackOf(lines, ERROR_BOUNDS.causeStackLength);
     causes.push({
       ...summary,
-      message: summary.message.slice(0, ERROR_BOUNDS.causeMessageLength),
+      message: truncateText(summary.message, ERROR_BOUNDS.causeMessageLength),
       ...(stack === undefined ? {} : { stack }),
     });
   }
@@ -82,8 +83,8 @@ function ownSource({ lines, isCertain }: FrameLines, includeLine: boolean): Erro
   return {
     ...source,
     file: source.file.slice(-ERROR_BOUNDS.fileLength),
-    ...(source.function === undefined ? {} : { function: source.function.slice(0, ERROR_BOUNDS.functionLength) }),
-    ...(line === null ? {} : { code: line.slice(0, ERROR_BOUNDS.sourceLineLength) }),
+    ...(source.function === undefined ? {} : { function: truncateText(source.function, ERROR_BOUNDS.functionLength) }),
+    ...(line === null ? {} : { code: truncateText(line, ERROR_BOUNDS.sourceLineLength) }),
   };
 }
 

@@ -1,5 +1,5 @@
 /** Codec of replay checks over HTTP, which determine whether an endpoint would replay a run. */
-import { NATIVE_PREFIX, PROTOCOL_HEADER, PROTOCOL_VERSION, parseJson } from '@everstep/sdk/protocol';
+import { NATIVE_PREFIX, PROTOCOL_HEADER, PROTOCOL_VERSION, parseJson, truncateText } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { ReplayCheck, ReplayVerdict } from '../../ports/step-caller.js';
 import { type EndpointResponse, endpointFailure } from '../../responses/endpoint-failure.js';
@@ -47,7 +47,7 @@ function frameOf({ body }: EndpointResponse): Readonly<Record<string, unknown>> 
 
 /** Returns the verdict of a frame, or null if it is not the result of a check. */
 export function readVerdict(frame: Readonly<Record<string, unknown>>, { request }: ReplayCheck): ReplayVerdict | null {
-  const message = typeof frame.message === 'string' ? frame.message.slice(0, LIMITS.maxKeptErrorLength) : '';
+  const message = typeof frame.message === 'string' ? truncateText(frame.message, LIMITS.maxKeptErrorLength) : '';
   if (frame.kind === 'checked' && frame.protocol === PROTOCOL_VERSION) {
     const { outcome, stepId } = frame;
     const knownStep = [...request.journal, ...request.open].find((step) => step.stepId === stepId);
@@ -58,7 +58,7 @@ export function readVerdict(frame: Readonly<Record<string, unknown>>, { request 
   // For example, an invalid signature.
   const error = typeof frame.error === 'object' && frame.error !== null && 'message' in frame.error ? frame.error.message : null;
   if (frame.kind === 'failed' && typeof error === 'string')
-    return cannotTell(`the endpoint rejected the replay check: ${error.slice(0, LIMITS.maxKeptErrorLength)}`);
+    return cannotTell(`the endpoint rejected the replay check: ${truncateText(error, LIMITS.maxKeptErrorLength)}`);
   return null;
 }
 

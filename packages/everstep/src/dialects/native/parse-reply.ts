@@ -18,6 +18,7 @@ import {
   type StepRequest,
   type StepResult,
   type StepType,
+  truncateText,
 } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import { readError } from '../../responses/reported-error.js';
@@ -222,7 +223,7 @@ function readRefused(frame: Fields): RefusedReply {
   const code = REFUSALS.get(frame.code);
   if (code === undefined)
     throw new Problem(`code must be one of ${[...REFUSALS.values()].join(', ')}`, describeValue(frame.code));
-  const message = readText(frame.message, 'message').slice(0, LIMITS.maxKeptErrorLength);
+  const message = truncateText(readText(frame.message, 'message'), LIMITS.maxKeptErrorLength);
   return { protocol: PROTOCOL_VERSION, kind: 'refused', code, message };
 }
 

@@ -1,4 +1,5 @@
 /** Events that alert rules watch. */
+import { truncateText } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { FailureGroup } from '../dead-letters/dead-letter-groups.js';
 import { type DecisionContext, newId } from '../ids.js';
@@ -40,6 +41,6 @@ export function failureEvent(
     labels: settings.labels,
     fingerprint,
     stepName,
-    error: settings.redact ? '' : error.slice(0, LIMITS.maxNoticeErrorLength),
+    error: settings.redact ? '' : truncateText(error, LIMITS.maxNoticeErrorLength),
   };
 }

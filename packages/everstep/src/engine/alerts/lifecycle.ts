@@ -1,4 +1,5 @@
 /** Lifecycle webhooks: messages that report the start and the end of a run. They are created in the unit of the change. */
+import { truncateText } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { DecisionContext } from '../ids.js';
 import type { Run, RunOutcome, RunPayload } from '../runs/run.js';
@@ -82,7 +83,7 @@ function contentOf(run: Run, event: LifecycleEvent, outcome: RunOutcome | null, 
       labels: settings.labels,
       ...(origin === null ? {} : { startedBy: origin.kind }),
       ...(outcome === null ? {} : { durationMs: at - createdAt }),
-      ...(outcome?.status === 'failed' && !isRedacted ? { error: outcome.error.slice(0, LIMITS.maxNoticeErrorLength) } : {}),
+      ...(outcome?.status === 'failed' && !isRedacted ? { error: truncateText(outcome.error, LIMITS.maxNoticeErrorLength) } : {}),
     },
   };
 }

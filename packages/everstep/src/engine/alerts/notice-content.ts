@@ -1,4 +1,5 @@
 /** The bodies of notices about alerts: JSON for webhooks, and text for Slack and email. */
+import { truncateText } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { Alert, NoticeKind } from './alert.js';
 import type { AlertDestination } from './alert-settings.js';
@@ -48,7 +49,7 @@ export function noticeText(notice: AlertNotice, { dashboardUrl }: Pick<NoticeOri
 function mailContent(notice: AlertNotice, origin: NoticeOrigin): MailContent {
   const subject = `[Everstep] ${HEADINGS[notice.kind]}: ${summaryOf(notice)}`;
   return {
-    subject: subject.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, LIMITS.maxMailSubjectLength),
+    subject: truncateText(subject.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' '), LIMITS.maxMailSubjectLength),
     text: `${noticeText(notice, origin).join('\n\n')}\n\nQueue instance: ${origin.instanceId}\n`,
   };
 }

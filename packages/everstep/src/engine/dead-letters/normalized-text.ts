@@ -2,6 +2,7 @@
  * Normalizes failure texts: placeholders replace the parts that differ between failures, so that similar failures
  * have equal texts. It makes one pass over a limited prefix, so no text makes it slow.
  */
+import { truncateText } from '@everstep/sdk/protocol';
 import { isCode, isIdentifier } from './identifying-parts.js';
 
 /** Maximum number of UTF-16 units of a text that are read. */
@@ -218,9 +219,7 @@ const toWellFormed = (text: string): string => text.replace(/\p{Cs}/gu, '\u{fffd
 
 /** Shortens a text to `maxLength` characters, without splitting one. */
 export function shorten(text: string, maxLength: number): string {
-  if (text.length <= maxLength) return text;
-  const cut = text.slice(0, maxLength - 1);
-  return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
+  return text.length <= maxLength ? text : `${truncateText(text, maxLength - 1)}…`;
 }
 
 const normalize = (text: string): string =>

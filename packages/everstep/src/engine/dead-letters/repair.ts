@@ -4,6 +4,8 @@
  * runtime starts entries and reports their outcomes.
  * Keeps invariant 16.
  */
+import { truncateText } from '@everstep/sdk/protocol';
+
 export type RepairAction = 'resume' | 'restart' | 'delete';
 
 /** Phases of a repair. */
@@ -401,7 +403,7 @@ function groupsText({ groups: plannedGroups }: RepairPlan, canary: RepairCanary)
   const failedTexts = failedGroups(canary).map(({ fingerprint, counts }) => {
     const message = plannedGroups.find((group) => group.fingerprint === fingerprint)?.message;
     const name = message === undefined || message === '' ? (fingerprint ?? 'without a group') : message;
-    const shortName = name.length > GROUP_NAME_LENGTH ? `${name.slice(0, GROUP_NAME_LENGTH)}…` : name;
+    const shortName = name.length > GROUP_NAME_LENGTH ? `${truncateText(name, GROUP_NAME_LENGTH)}…` : name;
     return `"${shortName}" (${counts.failed} of ${totalOf(counts)})`;
   });
   if (failedTexts.length > 0) return `, in ${failedTexts.length} of ${groups.length} groups: ${failedTexts.join(', ')}`;

@@ -2,6 +2,7 @@
  * Counters of runs and steps in a period, to which `count-insights` writes add. `stored-counts.ts` defines the form in which
  * stores keep them.
  */
+import { truncateText } from '@everstep/sdk/protocol';
 import type { RunStatus } from '../runs/run.js';
 import { addDuration, bucketOf, type Histogram } from './histogram.js';
 
@@ -80,9 +81,7 @@ export const startOfDay = (at: number): number => at - (at % DAY_MS);
 /** Returns the name in the form that stores accept: well-formed and without U+0000. */
 function stepNameOf(name: string | null): string {
   if (name === null) return CODE;
-  // A truncated surrogate pair is not valid text.
-  const shortName =
-    name.length > MAX_STEP_NAME_LENGTH ? name.slice(0, MAX_STEP_NAME_LENGTH).replace(/[\uD800-\uDBFF]$/, '') : name;
+  const shortName = truncateText(name, MAX_STEP_NAME_LENGTH);
   return shortName.includes('\0') ? shortName.replaceAll('\0', '\uFFFD') : shortName;
 }
 

@@ -3,7 +3,7 @@
  * so that no rule of the engine can change one and forget the other.
  * Keeps invariants 7 and 8.
  */
-import type { StepResult, TraceContext } from '@everstep/sdk/protocol';
+import { type StepResult, type TraceContext, truncateText } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import { failureEvent } from '../alerts/alert-events.js';
 import { lifecycleNotices } from '../alerts/lifecycle.js';
@@ -328,7 +328,7 @@ export class Draft {
       error,
       failedBy: {
         stepName,
-        message: failure.message.slice(0, LIMITS.maxKeptErrorLength),
+        message: truncateText(failure.message, LIMITS.maxKeptErrorLength),
         ...(failure.thrown ? { thrown: failure.thrown } : {}),
       },
     };

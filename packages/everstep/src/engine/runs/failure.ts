@@ -1,4 +1,5 @@
 /** Consequences of a failed attempt: a later attempt, or the dead letter queue. */
+import { truncateText } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import { retryDelayMs } from '../schedules/retry-delay.js';
 import type { Draft } from './decision.js';
@@ -35,7 +36,7 @@ export function attemptOf(task: AttemptedTask, failure: DeliveryFailure, now: nu
     retried: task.retried,
     at: now,
     cause: failure.cause,
-    message: failure.message.slice(0, LIMITS.maxKeptErrorLength),
+    message: truncateText(failure.message, LIMITS.maxKeptErrorLength),
     status: failure.status,
     retryAt: delayMs === null ? null : now + delayMs,
     ...(failure.thrown ? { thrown: failure.thrown } : {}),
@@ -48,7 +49,7 @@ function describeFailure(task: AttemptTask, failure: DeliveryFailure): string {
   const attempts = task.retried + 1;
   const outcome =
     failure.retry.kind === 'never' ? 'failed and is not retried' : `failed after ${attempts} attempt${attempts === 1 ? '' : 's'}`;
-  return `${subject} ${outcome}: ${failure.message}`.slice(0, LIMITS.maxKeptErrorLength);
+  return truncateText(`${subject} ${outcome}: ${failure.message}`, LIMITS.maxKeptErrorLength);
 }
 
 /** Applies a failed attempt of `task`, which must be the task in its slot. */

@@ -2,6 +2,7 @@
  * Extracts audit details from the input and the response of a request: names, filters and counts, but no payloads or
  * secrets.
  */
+import { truncateText } from '@everstep/sdk/protocol';
 import type { AuditNote } from '../../engine/writes.js';
 import type { OperationInput } from '../handled-request.js';
 import type { ChangeRule } from './audit-rule.js';
@@ -19,7 +20,7 @@ const fieldsOf = (value: unknown): readonly (readonly [string, unknown])[] =>
   isObject(value) ? Object.entries(value).filter(([, field]) => field !== undefined) : [];
 
 /** Removes the query or fragment of a URL, because it often contains secrets, and truncates the text. */
-const sanitizeText = (text: string): string => text.replace(/[?#].*$/s, '').slice(0, MAX_TEXT_LENGTH);
+const sanitizeText = (text: string): string => truncateText(text.replace(/[?#].*$/s, ''), MAX_TEXT_LENGTH);
 
 /** Returns the value of the first parameter or field with this name that is a string; empty when there is none. */
 export function subjectIn(input: Partial<Pick<OperationInput, 'path' | 'query' | 'body'>>, name: string): string {

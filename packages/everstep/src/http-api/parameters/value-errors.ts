@@ -1,4 +1,5 @@
 /** Error of a value whose parameter is not known yet. */
+import { truncateText } from '@everstep/sdk/protocol';
 import type { ErrorCode } from '../../contract/error-codes.js';
 
 const MAX_SHOWN_LENGTH = 80;
@@ -16,6 +17,6 @@ export class InvalidValueError extends Error {
 
 /** Quotes a value for an error message, shortened and without characters that could disrupt a terminal. */
 export function quoteValue(text: string): string {
-  const shortText = text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}…` : text;
+  const shortText = text.length > MAX_SHOWN_LENGTH ? `${truncateText(text, MAX_SHOWN_LENGTH)}…` : text;
   return JSON.stringify(shortText).replace(/[\u007f-\u009f\u2028\u2029]/g, '?');
 }

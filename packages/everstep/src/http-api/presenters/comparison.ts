@@ -5,6 +5,7 @@
  * Steps are matched by type and name. Several steps with the same type and name are matched by their order. Positions are not
  * compared, because parallel steps can be recorded in a different order in each run.
  */
+import { truncateText } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { RunComparison } from '../../contract/run-tools.js';
 import type { Redaction, RunPayload } from '../../engine/runs/run.js';
@@ -29,7 +30,7 @@ type Side = 'left' | 'right';
 
 /** Maximum length of a value in a difference. The steps contain the whole values. */
 const MAX_SHOWN_LENGTH = 2_000;
-const truncate = (text: string): string => (text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}…` : text);
+const truncate = (text: string): string => (text.length > MAX_SHOWN_LENGTH ? `${truncateText(text, MAX_SHOWN_LENGTH)}…` : text);
 const valueText = (value: unknown): string | null =>
   value === undefined ? null : truncate(JSON.stringify(typeof value === 'string' ? truncate(value) : value));
 

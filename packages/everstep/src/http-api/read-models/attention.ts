@@ -1,4 +1,5 @@
 /** Lists the items of a queue instance that need attention now, most urgent first. */
+import { truncateText } from '@everstep/sdk/protocol';
 import type { AttentionItem } from '../../contract/insights/insights.js';
 import { needingAttention } from '../../engine/dead-letters/group-triage.js';
 import type { WorkflowService } from '../../runtime/services/workflow-service.js';
@@ -32,7 +33,7 @@ export async function attentionOf(
   const allItems: AttentionItem[] = [];
   const add = (kind: AttentionItem['kind'], item: Partial<AttentionItem>): void => {
     const { subject = '', text = '', count = 0, since = null } = item;
-    allItems.push({ kind, subject, text: text.slice(0, MAX_TEXT_LENGTH), count, since });
+    allItems.push({ kind, subject, text: truncateText(text, MAX_TEXT_LENGTH), count, since });
   };
   const refusal = storeRefusal();
   if (refusal !== null) add('store-unavailable', { text: refusal });

@@ -1,5 +1,5 @@
 /** Lists the connected workers, and the workflows that wait for a worker. */
-import { parseWorkerUrl, WORKER_APP } from '@everstep/sdk/protocol';
+import { parseWorkerUrl, truncateText, WORKER_APP } from '@everstep/sdk/protocol';
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
@@ -41,7 +41,7 @@ function presentWorker(status: WorkerStatus): WorkerEntry {
     ...optional('version', version),
     ...optional('host', host),
     draining: isDraining,
-    ...optional('lastError', lastError?.slice(0, MAX_ERROR_LENGTH)),
+    ...optional('lastError', lastError === null ? null : truncateText(lastError, MAX_ERROR_LENGTH)),
   };
 }
 

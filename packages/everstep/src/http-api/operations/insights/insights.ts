@@ -1,5 +1,5 @@
 /** Insights: counters of runs over time, and the items that need attention now. */
-import { parseWorkerUrl } from '@everstep/sdk/protocol';
+import { parseWorkerUrl, truncateText } from '@everstep/sdk/protocol';
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { InsightWindow, InstanceInsights, WorkflowInsights } from '../../../contract/insights/insights.js';
@@ -124,7 +124,7 @@ const getWorkflowInsights = operation({
         dlqId,
         workflowRunId: run.workflowRunId,
         failedAt: createdAt,
-        error: error.slice(0, MAX_ERROR_LENGTH),
+        error: truncateText(error, MAX_ERROR_LENGTH),
       })),
       versions,
     });

@@ -1,4 +1,5 @@
 /** Lists groups of dead letters. */
+import { truncateText } from '@everstep/sdk/protocol';
 import {
   type FailureGroup,
   GROUP_STATES,
@@ -96,7 +97,7 @@ export function exampleOf(row: Row): GroupExample {
     row.failed_by === null ? { message: text(row, 'error'), stepName: null } : json<FailedBy>(row, 'failed_by');
   return {
     dlqId: text(row, 'dlq_id'),
-    latest: { message: message.slice(0, MAX_LATEST_LENGTH), stepName, source: thrown?.source ?? null },
+    latest: { message: truncateText(message, MAX_LATEST_LENGTH), stepName, source: thrown?.source ?? null },
   };
 }
 
