@@ -10,6 +10,7 @@ import { instant } from './output.js';
 test('an instant is Unix ms or a date', () => {
   const read = timestampMs('--from');
   assert.equal(read('1700000000000'), 1_700_000_000_000);
+  assert.equal(read('0'), 0);
   assert.equal(read('2026-05-01'), Date.UTC(2026, 4, 1));
   assert.equal(read('2026-05-01T12:30:00Z'), Date.UTC(2026, 4, 1, 12, 30));
   assert.equal(read('2026-05-01T12:30:00'), Date.UTC(2026, 4, 1, 12, 30));
@@ -48,6 +49,8 @@ test('a date that does not exist, or in another form, is rejected', () => {
     '2026-05-01Z',
     '2026-05-01, 12:00',
     '2026-05-01  12:00',
+    '2026',
+    '20260501',
   ])
     assert.throws(() => read(bad), { name: 'UsageError', message: /^--to must be Unix milliseconds or a date such as / }, bad);
 });

@@ -30,13 +30,16 @@ function parseDate(text: string): number {
   return sign === '-' ? utcMs + offsetMs : utcMs - offsetMs;
 }
 
+/** A year or a day without separators, such as 2026 or 20260501, is not the Unix ms of a time that anyone means. */
+const YEAR_OR_DAY_FORM = /^(?:19|20)\d\d(?:\d{4})?$/;
+
 /**
  * Parses Unix ms, or a date such as 2026-05-01, 2026-05-01T12:00:00Z or `2026-05-01 12:00:00` (UTC without a time zone).
  */
 export const timestampMs =
   (name: string) =>
   (text: string): number => {
-    if (/^\d{1,15}$/.test(text)) return Number(text);
+    if (/^\d{1,15}$/.test(text) && !YEAR_OR_DAY_FORM.test(text)) return Number(text);
     const atMs = parseDate(text);
     if (Number.isNaN(atMs))
       throw new UsageError(
