@@ -24,13 +24,13 @@ class Days implements SharedDailyRuns {
   asked = 0;
   released = 0;
 
-  async take({ instanceId, day, runs, max }: Parameters<SharedDailyRuns['take']>[0]) {
+  async reserve({ instanceId, day, runs, max }: Parameters<SharedDailyRuns['reserve']>[0]) {
     this.asked++;
     const key = `${instanceId} ${day}`;
     const used = this.taken.get(key) ?? 0;
-    if (used + runs > max) return { taken: false, used };
+    if (used + runs > max) return { isReserved: false, used };
     this.taken.set(key, used + runs);
-    return { taken: true, used: used + runs };
+    return { isReserved: true, used: used + runs };
   }
   async release({ instanceId, day, runs }: Parameters<SharedDailyRuns['release']>[0]) {
     const key = `${instanceId} ${day}`;

@@ -5,7 +5,7 @@
 import { LIMITS } from '../config/limits.js';
 import type { Log } from '../ports/log.js';
 import type { MessageSender } from '../ports/message-sender.js';
-import { PeriodicLog } from '../ports/periodic-log.js';
+import { ThrottledLog } from '../ports/periodic-log.js';
 import type { AuditStore } from '../ports/stores/audit-store.js';
 import { exportLines, NDJSON_TYPE } from './exported-entry.js';
 
@@ -30,14 +30,14 @@ export interface AuditPushOptions {
 
 export class AuditPush {
   private readonly options: AuditPushOptions;
-  private readonly failureLog: PeriodicLog;
+  private readonly failureLog: ThrottledLog;
   private readonly stopController = new AbortController();
   private retryDelayMs = 0;
   private nextAttemptAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: AuditPushOptions) {
     this.options = options;
-    this.failureLog = new PeriodicLog(options.log, 'audit log push failed, retrying');
+    this.failureLog = new ThrottledLog(options.log, 'audit log push failed, retrying');
   }
 
   /** Pushes all new entries, unless the endpoint failed recently or another process pushes. Rejects if the store fails. */

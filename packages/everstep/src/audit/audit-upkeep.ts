@@ -5,7 +5,7 @@
 import { LIMITS } from '../config/limits.js';
 import type { Clock } from '../ports/clock.js';
 import type { Log } from '../ports/log.js';
-import { PeriodicLog } from '../ports/periodic-log.js';
+import { ThrottledLog } from '../ports/periodic-log.js';
 import type { AuditStore } from '../ports/stores/audit-store.js';
 import { ALWAYS_OPEN, type StoreWritesState } from '../ports/stores/store-writes.js';
 import type { AuditPush } from './audit-push.js';
@@ -36,14 +36,14 @@ export interface AuditUpkeepOptions {
 
 export class AuditUpkeep {
   private readonly options: AuditUpkeepOptions;
-  private readonly failureLog: PeriodicLog;
+  private readonly failureLog: ThrottledLog;
   private readonly cancelTimers = new Map<string, () => void>();
   private readonly workInProgress = new Set<Promise<void>>();
   private isStopped = false;
 
   constructor(options: AuditUpkeepOptions) {
     this.options = options;
-    this.failureLog = new PeriodicLog(options.log, 'audit log maintenance failed, retrying');
+    this.failureLog = new ThrottledLog(options.log, 'audit log maintenance failed, retrying');
   }
 
   /** Starts all work now and repeats it regularly. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RunStory, type StoryOutcome, type StoryPage } from './run-story.js';
+import { RunProgressPrinter, type StoryOutcome, type StoryPage } from './run-story.js';
 
 function storyOf(...pages: readonly StoryPage[]): string {
   let written = '';
-  const story = new RunStory({
+  const story = new RunProgressPrinter({
     write: (text) => {
       written += text;
     },
@@ -101,7 +101,7 @@ for (const [outcome, words] of OUTCOMES) {
 
 test('an invoked run is printed indented between the steps of its parent', () => {
   const printed: string[] = [];
-  const story = new RunStory({ write: (text) => void printed.push(text), hasColors: false, isTerminal: false });
+  const story = new RunProgressPrinter({ write: (text) => void printed.push(text), hasColors: false, isTerminal: false });
   const child = { ...PAGE, workflowRunId: 'child', depth: 1, steps: [{ ...STEP, name: 'pack', completedAt: 1020 }] };
   story.print({ ...PAGE, steps: [STEP] }, child);
   assert.deepEqual(printed, [

@@ -12,7 +12,7 @@ export type StoryOutcome =
   | { readonly kind: 'run' };
 
 /** A recorded step. Times in Unix ms. */
-export interface StoryStep {
+export interface ProgressStep {
   readonly stepId: number;
   readonly name: string;
   readonly outcome: StoryOutcome | null;
@@ -64,7 +64,7 @@ export interface StoryPage {
   /** 0 for the run itself, 1 for runs that it invoked. */
   readonly depth: number;
   readonly past: StoryPast | null;
-  readonly steps: readonly StoryStep[];
+  readonly steps: readonly ProgressStep[];
   readonly attempts: readonly StoryAttempt[];
   readonly waits: readonly StoryWait[];
 }
@@ -107,7 +107,7 @@ interface Line {
   readonly text: string;
 }
 
-export class RunStory {
+export class RunProgressPrinter {
   private readonly screen: Screen;
   private readonly printedEvents = new Set<string>();
 
@@ -140,7 +140,7 @@ export class RunStory {
     return lines;
   }
 
-  private stepLine(step: StoryStep, page: StoryPage): string {
+  private stepLine(step: ProgressStep, page: StoryPage): string {
     const { past } = page;
     if (past && step.completedAt < past.until) {
       return styled(this.screen, 'dim', `= ${this.subjectText(step.name, step.concurrent)}  ${past.text}`);

@@ -44,7 +44,8 @@ export interface CheckCodec {
 }
 
 /** Returns the size of the results that a step call sends. The other parts are short or limited by the payload size. */
-export const sentBytesOf = ({ recorded }: StepCall): number => recorded.reduce((sum, { out }) => sum + (out?.length ?? 0), 0);
+export const sentBytesOf = ({ recordedSteps }: StepCall): number =>
+  recordedSteps.reduce((sum, { out }) => sum + (out?.length ?? 0), 0);
 
 export interface Dialect {
   readonly name: DialectName;

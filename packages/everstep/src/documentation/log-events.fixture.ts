@@ -53,7 +53,7 @@ export function logEventsIn(text: string): readonly LogEvent[] {
         add(level, event, [...propertiesOf(details).keys()]);
     },
     NewExpression({ callee, arguments: [, event] }) {
-      if (nameOf(callee) === 'PeriodicLog') add('warn', event, ['occurrences']);
+      if (nameOf(callee) === 'ThrottledLog') add('warn', event, ['occurrences']);
     },
     // An object such as `{ event: 'text', fields: { ... } }` is a notice of the embedded store.
     ObjectExpression(node) {

@@ -7,7 +7,7 @@ import type { Aggregate, GuardFacts, GuardFactsOf, WriteFacts, WriteFactsOf } fr
 import { GUARD_FACTS, type StoreGuard } from './writes/guards.js';
 import { RUN_WRITE_FACTS, type RunWrite } from './writes/run-writes.js';
 
-export type { AuditNote, AuditRequest, CountOfDay, DayCountKind } from './writes/account-writes.js';
+export type { AuditNote, AuditRequest, DailyCount, DayCountKind } from './writes/account-writes.js';
 export type { ControlWrite } from './writes/control-writes.js';
 export type { StoreGuard } from './writes/guards.js';
 

@@ -4,7 +4,7 @@
  * three times as long before the next slice.
  */
 
-import type { LoopTime } from '../ports/loop-time.js';
+import type { EventLoop } from '../ports/loop-time.js';
 import type { InstanceOwners } from '../ports/stores/instance-owners.js';
 import { Turns } from './turns.js';
 
@@ -30,12 +30,12 @@ export const NO_SLICES: Pick<WorkSlices, 'run'> = Object.freeze({ run: (_instanc
 /** A queue of slices, in turns by account and instance. */
 export class WorkSlices {
   private readonly owners: InstanceOwners;
-  private readonly time: LoopTime;
+  private readonly time: EventLoop;
   private readonly turns: Turns;
   private readonly waitingSlices = new Set<WaitingSlice>();
   private isWorking = false;
 
-  constructor(owners: InstanceOwners, time: LoopTime) {
+  constructor(owners: InstanceOwners, time: EventLoop) {
     this.owners = owners;
     this.time = time;
     this.turns = new Turns(owners);

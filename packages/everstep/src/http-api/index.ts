@@ -223,9 +223,9 @@ function singleNodeList(
 ): () => Promise<readonly NodeStatus[]> {
   const startedAt = service.now();
   return async () => {
-    const { deliveries, instances } = service.workload();
+    const { deliveriesInFlight, instances } = service.workload();
     const identity = { nodeId: SINGLE_NODE_ID, host: hostname(), version, startedAt };
-    return [{ ...identity, leaseUntil: null, leaving: false, self: true, runsClaimed: deliveries, gates: instances }];
+    return [{ ...identity, leaseUntil: null, leaving: false, self: true, runsClaimed: deliveriesInFlight, gates: instances }];
   };
 }
 

@@ -18,7 +18,7 @@ const elapsedMs = () => 0;
 
 const quietSources: GaugeSources = {
   now: () => NOW,
-  workload: () => ({ deliveries: 0, waiting: 0, gates: () => [] }),
+  workload: () => ({ deliveriesInFlight: 0, waiting: 0, gates: () => [] }),
   workers: () => [],
   acceptsWrites: () => true,
   measure: async () => ({
@@ -167,7 +167,7 @@ test('keys, queues and apps beyond the number of names share one time series', a
     metrics.setGaugeSources({
       ...quietSources,
       workload: () => ({
-        deliveries: 3,
+        deliveriesInFlight: 3,
         waiting: 7,
         gates: () => [
           { ...gate, name: 'big' },

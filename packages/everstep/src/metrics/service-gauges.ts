@@ -17,7 +17,7 @@ export interface GaugeSources {
   /** Returns the time of the server's clock, Unix ms. */
   now(): number;
   workload(): {
-    readonly deliveries: number;
+    readonly deliveriesInFlight: number;
     readonly waiting: number;
     gates(): Iterable<GateCounts>;
   };
@@ -85,8 +85,8 @@ export class ServiceGauges {
   /** Reads all gauges. Never rejects: gauges of a store that cannot be read are absent. */
   async read(): Promise<void> {
     const { registry, sources } = this;
-    const { deliveries, waiting, gates } = sources.workload();
-    registry.set('everstep_deliveries_in_flight', NO_LABELS, deliveries);
+    const { deliveriesInFlight, waiting, gates } = sources.workload();
+    registry.set('everstep_deliveries_in_flight', NO_LABELS, deliveriesInFlight);
     registry.set('everstep_deliveries_waiting', NO_LABELS, waiting);
     registry.set('everstep_store_accepts_writes', NO_LABELS, sources.acceptsWrites() ? 1 : 0);
     registry.set('everstep_info', sources.info(), 1);

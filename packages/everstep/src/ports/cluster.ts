@@ -52,19 +52,19 @@ export interface LoanReport {
 /** Events that the cluster reports to this node. */
 export interface ClusterEvents {
   /** Called when tasks were handed to this node or became unclaimed. The node must scan for them. */
-  work(): void;
+  onWork(): void;
   /** Called when the lease has expired. The node must not start work, and must abort deliveries in flight. */
-  suspended(): void;
+  onSuspended(): void;
   /**
    * Called when the lease is valid again. If `isNewNode` is true, this node has a new id, because other nodes have taken over
    * its work. All its state must then be discarded.
    */
-  resumed(lease: { readonly isNewNode: boolean }): void;
+  onResumed(lease: { readonly isNewNode: boolean }): void;
   /**
    * Called when shared data has changed. Resolves when this node applies the change to all work that it starts afterward. Never
    * rejects.
    */
-  changed(change: SharedChange): void | Promise<void>;
+  onChanged(change: SharedChange): void | Promise<void>;
 }
 
 /** A page of due tasks to claim, of all instances or of one. */

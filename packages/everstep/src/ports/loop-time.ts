@@ -1,5 +1,5 @@
 /** Measures how busy the event loop of this process is. */
-export interface LoopTime {
+export interface EventLoop {
   /** Returns the total time that the event loop was busy, in ms. */
   busyMs(): number;
   /** Waits for `ms`. If `ms` is 0, waits until other work has had a turn of the event loop. */

@@ -12,13 +12,13 @@ export interface ClusterMember {
 }
 
 /** Identifies the workers of one app of a queue instance. */
-export interface PoolName {
+export interface PoolKey {
   readonly instanceId: string;
   readonly app: string;
 }
 
 /** The workers of one app that are connected to one node. */
-export interface NodePool extends PoolName {
+export interface NodePool extends PoolKey {
   readonly nodeId: string;
   /** Number of requests that the workers handle at the same time. */
   readonly slots: number;
@@ -32,9 +32,9 @@ export interface PublishedPool extends Omit<NodePool, 'nodeId'> {
 
 export interface PoolChanges {
   readonly put: readonly PublishedPool[];
-  readonly removed: readonly PoolName[];
+  readonly removed: readonly PoolKey[];
   /** Whether other nodes must read the pools again. False if only `connections` have changed, which nodes do not cache. */
-  readonly isVisible: boolean;
+  readonly othersMustReload: boolean;
 }
 
 export interface NodeWorkers {

@@ -4,7 +4,7 @@ import type { Log } from './log.js';
 const PERIOD_MS = 60_000;
 
 /** Logs a frequent event at most once per minute. */
-export class PeriodicLog {
+export class ThrottledLog {
   private readonly log: Log;
   private readonly elapsedMs: () => number;
   private readonly message: string;

@@ -15,13 +15,13 @@ export interface StepCall {
   readonly workflowUrl: string;
   readonly request: StepRequest;
   /** The steps of `request.journal.entries`, with all their stored properties. */
-  readonly recorded: readonly RecordedStep[];
+  readonly recordedSteps: readonly RecordedStep[];
   /** Steps that are planned but not recorded, by position. */
-  readonly open: readonly StepTask[];
+  readonly openSteps: readonly StepTask[];
   /** Payload of the run; present exactly when `request.input` is. */
   readonly payload?: RunPayload;
   /** Whether the endpoint has introduced itself. If not, the request asks it to do so. */
-  readonly introduced: boolean;
+  readonly hasIntroducedItself: boolean;
   /** Headers of the user to forward, with lowercase names. */
   readonly forwardHeaders: Readonly<Record<string, string>>;
   readonly timeoutMs: number;

@@ -15,7 +15,7 @@ export class IndexRemovals {
   resume(): void {
     const { indexes, documents } = this.options;
     this.run(async () => {
-      for (const indexId of await indexes.deleted()) await this.drop(indexId);
+      for (const indexId of await indexes.listDeletedIds()) await this.drop(indexId);
       for (const indexId of await indexes.listIds()) if (!this.isStopped) await documents.resume({ indexId });
     });
   }

@@ -143,10 +143,10 @@ test('remaining data of a deleted index is removed at the next start', async (t)
   assert.equal((await readdir(directory)).length > 0, true);
   search.start();
   await search.stop();
-  assert.deepEqual(await store.searchIndexes.deleted(), [indexId], 'a stopped server does not start a removal');
+  assert.deepEqual(await store.searchIndexes.listDeletedIds(), [indexId], 'a stopped server does not start a removal');
   const next = serviceOn(documents);
   next.start();
-  while ((await store.searchIndexes.deleted()).length > 0) await new Promise((resolve) => setImmediate(resolve));
+  while ((await store.searchIndexes.listDeletedIds()).length > 0) await new Promise((resolve) => setImmediate(resolve));
   await next.stop();
   assert.deepEqual(await readdir(directory), []);
 });

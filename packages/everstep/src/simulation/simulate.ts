@@ -58,18 +58,19 @@ const seedCount = Number(process.env.SIMULATION_SEEDS ?? 9);
 export async function simulateSeeds(context: TestContext, faults: SimulationFaults, plan: Plan): Promise<void> {
   const simulationCount = Math.ceil(seedCount * plan.share);
   const seeds = onlySeed === undefined ? Array.from({ length: simulationCount }, (_, i) => i + 1) : [Number(onlySeed)];
-  const totals = { crashes: 0, recoveries: 0, forks: 0, outages: 0, cuts: 0 };
+  const totals = { crashCount: 0, recoveryCount: 0, forkCount: 0, outageCount: 0, cuts: 0 };
   for (const seed of seeds) {
     try {
       const simulation = await simulate(seed, faults, plan);
-      for (const name of ['crashes', 'recoveries', 'forks', 'outages', 'cuts'] as const) totals[name] += simulation[name];
+      for (const name of ['crashCount', 'recoveryCount', 'forkCount', 'outageCount', 'cuts'] as const)
+        totals[name] += simulation[name];
       if (faults.deliversAttemptsOnce) assert.equal(simulation.deliveries.repeatedCount, 0, 'no attempt is delivered twice');
     } catch (error) {
       throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
     }
   }
-  const { crashes, recoveries, forks, outages, cuts } = totals;
+  const { crashCount, recoveryCount, forkCount, outageCount, cuts } = totals;
   context.diagnostic(
-    `${seeds.length} seeds, ${crashes} crashes, ${cuts} cut connections, ${recoveries} dead letters recovered, ${forks} forks, ${outages} outages`,
+    `${seeds.length} seeds, ${crashCount} crashes, ${cuts} cut connections, ${recoveryCount} dead letters recovered, ${forkCount} forks, ${outageCount} outages`,
   );
 }

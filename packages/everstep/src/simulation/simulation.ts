@@ -79,17 +79,17 @@ export type HistoryCheck = (run: WholeRunRecord, steps: readonly RecordedStep[])
 export class Simulation {
   readonly clock = new SimulatedClock(START_MS);
   readonly random: SeededRandom;
-  crashes = 0;
+  crashCount = 0;
   /** Number of periods in which the store rejected all writes. */
-  outages = 0;
+  outageCount = 0;
   readonly deliveries = new DeliveryLedger();
   /** Number of reported notifications of a waiting run, by run key. */
   private readonly notificationCounts = new Map<string, number>();
   /** Number of notifications whose outcome no client received. */
   private lostOutcomeCount = 0;
   /** Number of dead letters that were recovered. */
-  recoveries = 0;
-  forks = 0;
+  recoveryCount = 0;
+  forkCount = 0;
   private faults: SimulationFaults;
   private readonly store: Store;
   private readonly messageLedger = new MessageLedger();
@@ -120,11 +120,11 @@ export class Simulation {
 
   /** Number of connections that were cut. */
   get cuts(): number {
-    return this.network?.cuts ?? 0;
+    return this.network?.cutCount ?? 0;
   }
   /** Number of messages between workers and the server. */
   get messages(): number {
-    return this.network?.messages ?? 0;
+    return this.network?.messageCount ?? 0;
   }
 
   private connect(network: FrameNetwork): ConnectedApp {
@@ -145,7 +145,7 @@ export class Simulation {
     return startLife({
       ...{ instanceId: INSTANCE, clock, random, store, caller, faults: faults.store, deliveries: this.deliveries },
       nodeOf: (isDead) => shared && new SimulatedNode({ ...shared, nodeId: `n_${++this.nodeCount}`, clock, random, isDead }),
-      onOutage: () => this.outages++,
+      onOutage: () => this.outageCount++,
       acceptsWorkers: this.network !== null,
     });
   }
@@ -153,7 +153,7 @@ export class Simulation {
   private crash(): void {
     const index = this.shared ? this.random.below(this.lives.length) : 0;
     this.replace(index);
-    this.crashes++;
+    this.crashCount++;
   }
 
   private replace(index: number): void {
@@ -285,7 +285,7 @@ export class Simulation {
       if (hasTimedOut) assert.equal(notificationCount, 0, `${run.workflowRunId} timed out, but was notified`);
       else
         assert.ok(
-          notificationCount === 1 || this.lostOutcomeCount > 0 || this.crashes > 0,
+          notificationCount === 1 || this.lostOutcomeCount > 0 || this.crashCount > 0,
           `${run.workflowRunId} was notified by no client`,
         );
     }
@@ -353,7 +353,7 @@ export class Simulation {
     this.faults = NO_FAULTS;
     const { network } = this;
     if (network) network.faults = { ...NO_CONNECTION_FAULTS, maxConcurrency: network.faults.maxConcurrency };
-    this.crashes++;
+    this.crashCount++;
     for (const index of this.lives.keys()) this.replace(index);
     await this.run(() => this.isAtRest());
     for (;;) {
@@ -368,7 +368,7 @@ export class Simulation {
           void this.life.runtime.deadLetters.recover(command).then((outcome) => outcomes.push(outcome.kind));
         await this.run(async () => outcomes.length === 2);
         assert.deepEqual(outcomes.sort(), ['missing', 'recovered']);
-        this.recoveries++;
+        this.recoveryCount++;
       }
       await this.run(() => this.isAtRest());
     }
@@ -392,7 +392,7 @@ export class Simulation {
   private async checkForks(runs: readonly WholeRunRecord[]): Promise<void> {
     for (const run of runs) {
       if (run.origin?.kind !== 'fork') continue;
-      this.forks++;
+      this.forkCount++;
       const payload = await this.store.loadPayload({ runKey: run.key });
       const { seed } = JSON.parse(Buffer.from(payload?.body ?? []).toString());
       let lastRun: WholeRunRecord | undefined = run;

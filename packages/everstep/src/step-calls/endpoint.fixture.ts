@@ -118,9 +118,9 @@ export function stepCall(changes: Partial<StepCall> = {}): StepCall {
     request: REQUEST,
     forwardHeaders: {},
     timeoutMs: 5_000,
-    recorded: [],
-    open: [],
-    introduced: true,
+    recordedSteps: [],
+    openSteps: [],
+    hasIntroducedItself: true,
     hidesData: false,
     ...changes,
   };

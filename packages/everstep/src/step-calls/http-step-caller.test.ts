@@ -218,11 +218,11 @@ test('long journals and responses are processed in slices, and short ones in one
     return slices.length;
   };
   const mebibyte = 1024 * 1024;
-  const recorded = [sampleStep(0, { out: JSON.stringify('x'.repeat(mebibyte)) })];
+  const recordedSteps = [sampleStep(0, { out: JSON.stringify('x'.repeat(mebibyte)) })];
   assert.equal(await call(10, {}), 0);
   assert.equal(await call(mebibyte, {}), 1);
-  assert.equal(await call(10, { recorded }), 1);
-  assert.equal(await call(mebibyte, { recorded }), 2);
+  assert.equal(await call(10, { recordedSteps }), 1);
+  assert.equal(await call(mebibyte, { recordedSteps }), 2);
   await caller.close();
 });
 
@@ -248,7 +248,7 @@ test('a long journal is encoded in slices, and the request and its signature are
   const inSlices = callerWith({ slices: { run } });
   endpoint.respond = respondWith(200, PROTOCOL_HEADERS, JSON.stringify({ ...REPLY, base: 3 }));
   endpoint.received = [];
-  const outcome = await inSlices.call(stepCall({ request: LONG_JOURNAL, recorded: RECORDED }), new AbortController().signal);
+  const outcome = await inSlices.call(stepCall({ request: LONG_JOURNAL, recordedSteps: RECORDED }), new AbortController().signal);
   await inSlices.close();
   assert.equal(outcome.kind, 'reply');
   assert.ok(slices > 1, `${slices} slices`);
@@ -263,9 +263,9 @@ test('a long journal is encoded in slices, and the request and its signature are
   assert.equal(body, createHash('sha256').update(request.body).digest('base64url'));
 });
 
-test('a slice lasts until the long reply is recorded', async () => {
+test('a slice lasts until the long reply is recordedSteps', async () => {
   let record = (): void => {};
-  const recorded = new Promise<void>((resolve) => {
+  const recordedSteps = new Promise<void>((resolve) => {
     record = resolve;
   });
   const ended: Promise<unknown>[] = [];
@@ -281,7 +281,7 @@ test('a slice lasts until the long reply is recorded', async () => {
     planned: [],
   };
   endpoint.respond = respondWith(200, PROTOCOL_HEADERS, JSON.stringify(reply));
-  const outcome = await inSlices.call(stepCall({ outcomeRecorded: recorded }), new AbortController().signal);
+  const outcome = await inSlices.call(stepCall({ outcomeRecorded: recordedSteps }), new AbortController().signal);
   await inSlices.close();
   assert.equal(outcome.kind, 'reply');
   assert.equal(ended.length, 1);

@@ -182,7 +182,7 @@ async function queryAll(store: Store): Promise<unknown> {
       runKey,
       slot,
     ]),
-    invoker: await store.invokerOf({ childRunKey: child.key }),
+    invoker: await store.findInvoker({ childRunKey: child.key }),
     latest: await store.latestTime(),
     users: await accounts.listUsers(),
     instances: await accounts.listInstances(),

@@ -9,7 +9,7 @@ import type { TracingSettings } from '../config/telemetry/tracing-settings.js';
 import type { Clock } from '../ports/clock.js';
 import type { Log } from '../ports/log.js';
 import type { SpanResult } from '../ports/observer.js';
-import { PeriodicLog } from '../ports/periodic-log.js';
+import { ThrottledLog } from '../ports/periodic-log.js';
 import { encodeSpans } from './otlp-json.js';
 import type { Span, SpanSink } from './span.js';
 
@@ -50,7 +50,7 @@ function rejectedCountIn(text: string): number {
 export class SpanExporter implements SpanSink {
   private readonly options: SpanExporterOptions;
   private readonly agent = new Agent({ connections: 1 });
-  private readonly failureLog: PeriodicLog;
+  private readonly failureLog: ThrottledLog;
   private queue: Span[] = [];
   private cancelTimer: (() => void) | null = null;
   private exporting: Promise<void> | null = null;
@@ -58,7 +58,7 @@ export class SpanExporter implements SpanSink {
 
   constructor(options: SpanExporterOptions) {
     this.options = options;
-    this.failureLog = new PeriodicLog(options.log, 'spans could not be exported, dropped', () => options.clock.now());
+    this.failureLog = new ThrottledLog(options.log, 'spans could not be exported, dropped', () => options.clock.now());
   }
 
   add(span: Span): void {

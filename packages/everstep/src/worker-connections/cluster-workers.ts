@@ -5,7 +5,7 @@
 import { type ConnectionNode, parseWorkerUrl } from '@everstep/sdk/protocol';
 import type { Clock } from '../ports/clock.js';
 import type { Log } from '../ports/log.js';
-import type { ClusterMember, NodePool, NodeWorkers, PoolName, PublishedPool } from '../ports/node-workers.js';
+import type { ClusterMember, NodePool, NodeWorkers, PoolKey, PublishedPool } from '../ports/node-workers.js';
 import {
   poolName,
   type WorkerChange,
@@ -38,7 +38,7 @@ interface OtherNode {
 }
 
 /** The published state of a pool. */
-interface PublishedPoolState extends PoolName {
+interface PublishedPoolState extends PoolKey {
   readonly visibleJson: string;
   readonly connectionsJson: string;
 }
@@ -64,7 +64,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   private readonly publishedPools = new Map<string, PublishedPoolState>();
   private publishedNodeId = '';
   /** Pools that may have changed since they were published. */
-  private readonly dirtyPools = new Map<string, PoolName>();
+  private readonly dirtyPools = new Map<string, PoolKey>();
   private publishing: Promise<void> | null = null;
   private reading: Promise<void> | null = null;
   private mustReadAgain = false;
@@ -214,7 +214,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   }
 
   private apply(nextNodes: ReadonlyMap<string, OtherNode>): void {
-    const changedPools = new Map<string, PoolName>();
+    const changedPools = new Map<string, PoolKey>();
     const addPools = (node: OtherNode): void => {
       for (const pool of node.pools) changedPools.set(poolName(pool.instanceId, pool.app), pool);
     };
@@ -275,8 +275,8 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     const poolsToCheck = [...this.dirtyPools];
     this.dirtyPools.clear();
     const changedPools: PublishedPool[] = [];
-    const removedPools: PoolName[] = [];
-    let isVisible = false;
+    const removedPools: PoolKey[] = [];
+    let othersMustReload = false;
     const newStates = new Map<string, PublishedPoolState | null>();
     for (const [name, { instanceId, app }] of poolsToCheck) {
       const pool = this.poolToPublish({ instanceId, app });
@@ -285,7 +285,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
         if (!previous) continue;
         removedPools.push({ instanceId, app });
         newStates.set(name, null);
-        isVisible = true;
+        othersMustReload = true;
         continue;
       }
       const { slots, workflows, connections } = pool;
@@ -296,18 +296,18 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
         connectionsJson: JSON.stringify(connections),
       };
       if (previous?.visibleJson === newState.visibleJson && previous.connectionsJson === newState.connectionsJson) continue;
-      isVisible ||= previous?.visibleJson !== newState.visibleJson;
+      othersMustReload ||= previous?.visibleJson !== newState.visibleJson;
       changedPools.push(pool);
       newStates.set(name, newState);
     }
     if (newStates.size === 0) return;
     try {
-      await board.publishPools({ put: changedPools, removed: removedPools, isVisible });
+      await board.publishPools({ put: changedPools, removed: removedPools, othersMustReload });
       for (const [name, state] of newStates) {
         if (state) this.publishedPools.set(name, state);
         else this.publishedPools.delete(name);
       }
-      if (isVisible) board.notify({ kind: 'workers' });
+      if (othersMustReload) board.notify({ kind: 'workers' });
     } catch (error) {
       log.warn({ error: String(error) }, 'could not publish the workers of this node, retrying in 1 s');
       for (const [name, pool] of poolsToCheck) this.dirtyPools.set(name, pool);
@@ -315,7 +315,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     }
   }
 
-  private poolToPublish({ instanceId, app }: PoolName): PublishedPool | null {
+  private poolToPublish({ instanceId, app }: PoolKey): PublishedPool | null {
     const { local, board } = this.options;
     const name = poolName(instanceId, app);
     const links = local.linksOfPool(name);

@@ -45,7 +45,7 @@ class Harness extends ConnectedWorkers {
   call(more: Partial<StepCall> = {}, request: Partial<StepRequest> = {}) {
     const control = new AbortController();
     const call: StepCall = {
-      ...{ instanceId: 'qi_1', dialect: 'native', workflowUrl: URL, recorded: [], open: [], introduced: true },
+      ...{ instanceId: 'qi_1', dialect: 'native', workflowUrl: URL, recordedSteps: [], openSteps: [], hasIntroducedItself: true },
       ...{ forwardHeaders: {}, timeoutMs: 60_000, hidesData: false, request: { ...REQUEST, ...request } },
       ...more,
     };
@@ -90,8 +90,8 @@ it('encodes a long journal in slices, and the worker receives the same request',
   const outs = ['x', 'y', 'z'].map((character) => JSON.stringify(character.repeat(200_000)));
   const entries = outs.map((out, index) => ({ stepId: index + 1, name: 's', type: 'Run', out }) as const);
   const journal = { from: 0, length: 3, entries };
-  const recorded = outs.map((out, index) => sampleStep(index, { out }));
-  const called = harness.call({ recorded }, { journal, known: 4 });
+  const recordedSteps = outs.map((out, index) => sampleStep(index, { out }));
+  const called = harness.call({ recordedSteps }, { journal, known: 4 });
   harness.call();
   await worker.turn();
   assert.ok(harness.slices > 1, `${harness.slices} slices`);

@@ -48,7 +48,7 @@ export interface Limits extends InstanceLimits {
   /** Checks work that does not start a run yet, such as a schedule. Returns null if allowed. */
   refuseSpending(instanceId: string): Promise<Refusal | null>;
   /** Checks whether the account may store this many additional bytes. Returns null if allowed. */
-  refuseStorage(instanceId: string, bytes: number): Promise<Refusal | null>;
+  checkStorage(instanceId: string, bytes: number): Promise<Refusal | null>;
   /** Checks whether a search index of the account may store this many additional bytes. Returns null if allowed. */
   refuseDocuments(accountId: string, bytes: number): Promise<Refusal | null>;
   /** Returns null if the instance does not exist or has no owner. */
@@ -198,7 +198,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     plan: planOf,
     admitRuns,
     refuseSpending,
-    refuseStorage: (instanceId, bytes) => quotas.refuseStorage(instanceId, bytes),
+    checkStorage: (instanceId, bytes) => quotas.refuseStorage(instanceId, bytes),
     refuseDocuments: (accountId, bytes) => quotas.refuseDocuments(accountId, bytes),
     storage: (instanceId) => quotas.usage(instanceId),
     async admitSearchCall(accountId) {

@@ -1,7 +1,7 @@
 /** Tests when refusal counts are written, and what happens if a write fails. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { CountOfDay } from '../../ports/stores/account-store.js';
+import type { DailyCount } from '../../ports/stores/account-store.js';
 import { ManualClock, quiet, settle } from '../../runtime/runtime.fixture.js';
 import { DECEMBER, INSTANCE, openSpending } from '../spending.fixture.js';
 import { Refusals } from './refusals.js';
@@ -11,7 +11,7 @@ async function open(t: TestContext) {
   const clock = new ManualClock();
   let writes = 0;
   let faulty = false;
-  const countOfDay = async (counts: readonly Omit<CountOfDay, 'kind'>[]) => {
+  const countOfDay = async (counts: readonly Omit<DailyCount, 'kind'>[]) => {
     writes++;
     if (faulty) throw new Error('the disk is full');
     await harness.store.accounts.countOfDay(counts);

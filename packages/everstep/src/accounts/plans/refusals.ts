@@ -6,14 +6,14 @@
 
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
-import type { AccountStore, CountOfDay, DayCountKind } from '../../ports/stores/account-store.js';
+import type { AccountStore, DailyCount, DayCountKind } from '../../ports/stores/account-store.js';
 import { dayOf } from '../budgets/months.js';
 
 /** Delay before counts are written. A crash loses the counts of at most this period. */
 const WRITE_DELAY_MS = 1_000;
 
 export type RefusalKind = Exclude<DayCountKind, 'run' | 'unknown-login'>;
-type Count = Omit<CountOfDay, 'kind'>;
+type Count = Omit<DailyCount, 'kind'>;
 
 export interface RefusalsOptions {
   readonly accounts: Pick<AccountStore, 'countOfDay'>;

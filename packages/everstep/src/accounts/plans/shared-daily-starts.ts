@@ -73,9 +73,9 @@ export class SharedDailyStarts {
   private async tryCount(instanceId: string, batch: readonly WaitingRuns[], runs: number, max: number): Promise<boolean> {
     const at = this.options.now();
     try {
-      const { taken, used } = await this.options.sharedDailyRuns.take({ instanceId, day: dayOf(at), runs, max });
-      if (!taken && batch.length > 1) return false;
-      for (const { decide } of batch) decide(taken ? { kind: 'admitted', at } : { kind: 'full', at, startedToday: used });
+      const { isReserved, used } = await this.options.sharedDailyRuns.reserve({ instanceId, day: dayOf(at), runs, max });
+      if (!isReserved && batch.length > 1) return false;
+      for (const { decide } of batch) decide(isReserved ? { kind: 'admitted', at } : { kind: 'full', at, startedToday: used });
     } catch (error) {
       for (const { fail } of batch) fail(error);
     }

@@ -51,7 +51,7 @@ async function open(t: TestContext, documents = 0) {
     await accounts.changeInstance({ instanceId, change: { plan } });
     await limits.forget(instanceId);
   }
-  const kindOf = async (instanceId: string, bytes = 0) => (await limits.refuseStorage(instanceId, bytes))?.kind ?? null;
+  const kindOf = async (instanceId: string, bytes = 0) => (await limits.checkStorage(instanceId, bytes))?.kind ?? null;
   return { ...harness, store, limits, start, setPlan, kindOf };
 }
 

@@ -98,7 +98,7 @@ export function* requestParts({ journal, ...rest }: StepRequest): Iterable<strin
   yield ']}}';
 }
 
-export const nativeSteps: StepCodec = {
+export const nativeStepCodec: StepCodec = {
   body: ({ request }) => Buffer.from(JSON.stringify(request)),
   bodyParts: ({ request }) => requestParts(request),
   headers,

@@ -17,7 +17,7 @@ export interface WireEntry {
 export interface JournalSource extends WebhookOwner {
   readonly runKey: string;
   readonly payload: RunPayload;
-  readonly recorded: readonly RecordedStep[];
+  readonly recordedSteps: readonly RecordedStep[];
   /** Planned steps that are not recorded yet, ordered by position. */
   readonly openSteps: readonly StepTask[];
 }
@@ -86,14 +86,14 @@ export const openStepEntry = (task: StepTask): WireEntry =>
   planEntry(task.messageId, { stepId: task.slot, name: task.name, type: typeOf(task), concurrent: task.concurrent });
 
 export function wireJournal(source: JournalSource): readonly WireEntry[] {
-  const { recorded, payload } = source;
+  const { recordedSteps, payload } = source;
   const entries: WireEntry[] = [firstEntry(source.runKey, payload)];
-  for (let start = 0; start < recorded.length; ) {
-    const firstStep = recorded[start];
+  for (let start = 0; start < recordedSteps.length; ) {
+    const firstStep = recordedSteps[start];
     if (!firstStep) break;
     let end = start + 1;
-    while (recorded[end]?.group === firstStep.group) end++;
-    const group = recorded.slice(start, end);
+    while (recordedSteps[end]?.group === firstStep.group) end++;
+    const group = recordedSteps.slice(start, end);
     if (firstStep.concurrent > 1) entries.push(...group.map(planEntryOf));
     entries.push(...group.map((step) => stepEntry(step, source)));
     start = end;

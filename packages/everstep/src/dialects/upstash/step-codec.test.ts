@@ -26,10 +26,10 @@ const callOf = (changes: Partial<StepCall> = {}): StepCall => ({
   dialect: 'upstash',
   workflowUrl: 'http://app/w',
   request: REQUEST,
-  recorded: [],
-  open: [],
+  recordedSteps: [],
+  openSteps: [],
   payload,
-  introduced: true,
+  hasIntroducedItself: true,
   forwardHeaders: {},
   timeoutMs: 1000,
   hidesData: false,
@@ -115,14 +115,14 @@ test('user headers never replace headers of the server', () => {
 });
 
 test('a request asks an unknown endpoint to introduce itself, and sends no version', () => {
-  const headers = headersOf(callOf({ introduced: false }));
+  const headers = headersOf(callOf({ hasIntroducedItself: false }));
   assert.equal(headers['upstash-workflow-unknown-sdk'], 'true');
   assert.equal(headers['upstash-workflow-sdk-version'], undefined);
 });
 
 test('the delivery has the id of the last entry, at which the SDK cuts a fetched journal', () => {
-  const recorded = [step(1), step(3, { group: 2, concurrent: 2 }), step(2, { group: 2, concurrent: 2 }), step(4)];
-  const call = callOf({ recorded });
+  const recordedSteps = [step(1), step(3, { group: 2, concurrent: 2 }), step(2, { group: 2, concurrent: 2 }), step(4)];
+  const call = callOf({ recordedSteps });
   assert.deepEqual(shown(bodyOf(call)), [
     'msg_K: grüße',
     'msg_1: 1',
@@ -135,34 +135,34 @@ test('the delivery has the id of the last entry, at which the SDK cuts a fetched
   assert.equal(headersOf(call)['upstash-message-id'], 'msg_4');
 });
 
-test('the delivery of a step in an open parallel group ends with the plan of that step', () => {
-  const recorded = [step(1), step(3, { group: 2, concurrent: 3 })];
-  const open = [planned(2, 2, 3), planned(4, 2, 3)];
-  const call = callOf({ recorded, open, request: { ...REQUEST, target: 4, messageId: 'msg_4' } });
+test('the delivery of a step in an openSteps parallel group ends with the plan of that step', () => {
+  const recordedSteps = [step(1), step(3, { group: 2, concurrent: 3 })];
+  const openSteps = [planned(2, 2, 3), planned(4, 2, 3)];
+  const call = callOf({ recordedSteps, openSteps, request: { ...REQUEST, target: 4, messageId: 'msg_4' } });
   assert.deepEqual(shown(bodyOf(call)), ['msg_K: grüße', 'msg_1: 1', 'msg_3_plan: plan 3', 'msg_3: 3', 'msg_4: plan 4']);
   assert.equal(headersOf(call)['upstash-message-id'], 'msg_4');
-  // The fetched journal contains all open steps, ordered by position.
-  const source = { runKey: 'K', instanceId: 'qi_1', workflowRunId: 'wfr_1', payload, recorded, openSteps: open };
+  // The fetched journal contains all openSteps steps, ordered by position.
+  const source = { runKey: 'K', instanceId: 'qi_1', workflowRunId: 'wfr_1', payload, recordedSteps, openSteps };
   assert.deepEqual(shown(wireJournal(source)).slice(-2), ['msg_2: plan 2', 'msg_4: plan 4']);
 });
 
 test('entry ids are unique', () => {
-  const recorded = [step(1), step(3, { group: 2, concurrent: 2 }), step(2, { group: 2, concurrent: 2 })];
-  const ids = bodyOf(callOf({ recorded })).map(({ messageId }) => messageId);
+  const recordedSteps = [step(1), step(3, { group: 2, concurrent: 2 }), step(2, { group: 2, concurrent: 2 })];
+  const ids = bodyOf(callOf({ recordedSteps })).map(({ messageId }) => messageId);
   assert.equal(new Set(ids).size, ids.length);
 });
 
 test('a long journal is omitted from the delivery', () => {
   const long = 'x'.repeat(LIMITS.maxDeliveredJournalBytes);
-  assert.equal(upstashStepCodec.body(callOf({ recorded: [step(1, { out: JSON.stringify(long) })] })).byteLength, 0);
+  assert.equal(upstashStepCodec.body(callOf({ recordedSteps: [step(1, { out: JSON.stringify(long) })] })).byteLength, 0);
   assert.equal(upstashStepCodec.body(callOf({ payload: { ...payload, body: Buffer.from(long) } })).byteLength, 0);
   const many = Array.from({ length: 2_000 }, (_, at) => step(at + 1));
-  assert.equal(upstashStepCodec.body(callOf({ recorded: many })).byteLength, 0);
+  assert.equal(upstashStepCodec.body(callOf({ recordedSteps: many })).byteLength, 0);
 });
 
 function outcomeOf(type: RecordedStep['type'], out: unknown): Record<string, unknown> {
-  const recorded = [step(1, { type, out: out === undefined ? null : JSON.stringify(out) })];
-  const [, entry] = bodyOf(callOf({ recorded }));
+  const recordedSteps = [step(1, { type, out: out === undefined ? null : JSON.stringify(out) })];
+  const [, entry] = bodyOf(callOf({ recordedSteps }));
   return JSON.parse(Buffer.from(entry?.body ?? '', 'base64').toString());
 }
 

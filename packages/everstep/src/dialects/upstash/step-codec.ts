@@ -22,29 +22,29 @@ const NO_BODY = new Uint8Array(0);
 const forwardedOf = cacheForwarded({ reserves });
 
 /** The SDK searches a fetched journal for this id and ignores the entries after it. */
-function messageIdOf({ request, recorded }: StepCall): string {
+function messageIdOf({ request, recordedSteps }: StepCall): string {
   if (request.target !== null) return request.messageId;
-  return recorded.at(-1)?.messageId ?? firstMessageId(request.run.key);
+  return recordedSteps.at(-1)?.messageId ?? firstMessageId(request.run.key);
 }
 
 /** Returns the size of results and payload in base64, without the surrounding JSON. */
-function minBytes({ payload, recorded }: StepCall): number {
-  const bytes = recorded.reduce((sum, { out }) => sum + (out?.length ?? 0), payload?.body.byteLength ?? 0);
+function minBytes({ payload, recordedSteps }: StepCall): number {
+  const bytes = recordedSteps.reduce((sum, { out }) => sum + (out?.length ?? 0), payload?.body.byteLength ?? 0);
   return (bytes * 4) / 3;
 }
 
 /** Returns an empty body if the journal is long: the endpoint then fetches it. */
 function body(call: StepCall): Uint8Array {
-  const { request, recorded, payload, instanceId, open } = call;
+  const { request, recordedSteps, payload, instanceId, openSteps } = call;
   if (payload === undefined) throw new Error(`a delivery of run ${request.run.key} has no payload`);
   if (minBytes(call) > LIMITS.maxDeliveredJournalBytes) return NO_BODY;
-  const target = open.find(({ slot }) => slot === request.target);
+  const target = openSteps.find(({ slot }) => slot === request.target);
   const entries = wireJournal({
     runKey: request.run.key,
     workflowRunId: request.run.id,
     instanceId,
     payload,
-    recorded,
+    recordedSteps,
     openSteps: target ? [target] : [],
   });
   const bytes = Buffer.from(JSON.stringify(entries));
@@ -54,7 +54,7 @@ function body(call: StepCall): Uint8Array {
 function headers(call: StepCall, { url, userAgent, signatures, region }: StepEnvelope): string[] {
   const { run, retried } = call.request;
   const serviceHeaders: readonly (readonly [name: string, value: string])[] = [
-    call.introduced ? [HEADERS.protocol, STEP_PROTOCOL_VERSION] : [HEADERS.unknownSdk, 'true'],
+    call.hasIntroducedItself ? [HEADERS.protocol, STEP_PROTOCOL_VERSION] : [HEADERS.unknownSdk, 'true'],
     [HEADERS.runId, headerValue(run.id)],
     [HEADERS.createdAt, String(run.createdAt)],
     [HEADERS.url, url],

@@ -5,7 +5,7 @@
  */
 import type { DecisionContext } from '../ids.js';
 import type { Run, Task } from '../runs/run.js';
-import type { CountOfDay, DayCountKind, StoreWrite } from '../writes.js';
+import type { DailyCount, DayCountKind, StoreWrite } from '../writes.js';
 
 /**
  * Returns whether a task is a message. A sleep or a wait sends no request, and a notification or an invocation stays
@@ -37,7 +37,7 @@ export function countStart(
   const { callbackOf, destination } = settings.message ?? {};
   return callbackOf !== undefined || destination !== undefined
     ? writes
-    : [...writes, countOfDay(instanceId, 'run', { now: admittedAt ?? context.now })];
+    : [...writes, incrementDailyCount(instanceId, 'run', { now: admittedAt ?? context.now })];
 }
 
 /** Returns the write that counts the start for the insights. */
@@ -57,6 +57,10 @@ export const countedWorkflow = ({ settings, workflowUrl }: Pick<Run, 'settings' 
   settings.message ? null : workflowUrl;
 
 /** Returns the write that increments a counter of the day. */
-export function countOfDay(instanceId: string, counter: DayCountKind, { now: at }: Pick<DecisionContext, 'now'>): CountOfDay {
+export function incrementDailyCount(
+  instanceId: string,
+  counter: DayCountKind,
+  { now: at }: Pick<DecisionContext, 'now'>,
+): DailyCount {
   return { kind: 'count-of-day', instanceId, what: counter, count: 1, at };
 }

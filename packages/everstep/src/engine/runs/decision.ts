@@ -10,7 +10,7 @@ import { lifecycleNotices } from '../alerts/lifecycle.js';
 import { groupOf } from '../dead-letters/fingerprint.js';
 import { type DecisionContext, newId, nextVersion } from '../ids.js';
 import type { CountedStep, InsightCounts } from '../insights/counts.js';
-import { countedWorkflow, countMessages, countOfDay, isMessage } from '../limits/metering.js';
+import { countedWorkflow, countMessages, incrementDailyCount, isMessage } from '../limits/metering.js';
 import type { DayCountKind, StoreWrite } from '../writes.js';
 import type { KeptRequest } from './exchanges.js';
 import {
@@ -273,7 +273,7 @@ export class Draft {
 
   /** Counts a request of the run that was rejected, for the owner of the instance. */
   countRejection(counter: DayCountKind): void {
-    this.writes.push(countOfDay(this.run.instanceId, counter, this.context));
+    this.writes.push(incrementDailyCount(this.run.instanceId, counter, this.context));
   }
 
   /** Adds a failed attempt to the log of the run. */

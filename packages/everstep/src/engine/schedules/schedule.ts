@@ -1,7 +1,7 @@
 /** Schedules: how they are created and changed, and what their ticks start. */
 
 import { type DecisionContext, newId } from '../ids.js';
-import { countOfDay } from '../limits/metering.js';
+import { incrementDailyCount } from '../limits/metering.js';
 import type { GroupEndpoint, RunSettings, Schedule } from '../runs/run.js';
 import { type StartedRun, startRun } from '../runs/start.js';
 import type { CommitUnit, DayCountKind, StoreGuard } from '../writes.js';
@@ -125,7 +125,8 @@ export function skipTick(schedule: Schedule, reason: DayCountKind | null, contex
     unchangedGuard(schedule, schedule),
   ];
   const putSchedule = { kind: 'put-schedule', schedule: movedSchedule } as const;
-  const writes: CommitUnit['writes'] = reason === null ? [putSchedule] : [putSchedule, countOfDay(instanceId, reason, context)];
+  const writes: CommitUnit['writes'] =
+    reason === null ? [putSchedule] : [putSchedule, incrementDailyCount(instanceId, reason, context)];
   return { schedule: movedSchedule, unit: { guards, writes } };
 }
 

@@ -32,7 +32,7 @@ export type DayCountKind =
   | 'unknown-login';
 
 /** Adds to the counter of the day (UTC) of `at`. */
-export interface CountOfDay {
+export interface DailyCount {
   readonly kind: 'count-of-day';
   readonly instanceId: string;
   readonly what: DayCountKind;
@@ -81,7 +81,7 @@ export type AccountWrite =
    * the time of the write is billed.
    */
   | { readonly kind: 'count-messages'; readonly instanceId: string; readonly messages: number; readonly at: number }
-  | CountOfDay
+  | DailyCount
   /** Counts runs and steps for the insights of the instance. */
   | InsightCounts
   /** Adds an entry to the audit log, in the unit that makes the change. */

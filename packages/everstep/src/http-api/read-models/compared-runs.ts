@@ -1,7 +1,7 @@
 /** Reads runs for a comparison. Results are read in parts, in the order in which they are needed. */
 import { LIMITS, PART } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { NO_LENGTH_LIMIT, omittedResultBytes, stepsOf, yieldToOthers } from '../../ports/stores/history-parts.js';
+import { NO_LENGTH_LIMIT, omittedResultBytes, readSteps, yieldToOthers } from '../../ports/stores/history-parts.js';
 import type { HistoryStore, ListedStep, RunRecord } from '../../ports/stores/store.js';
 import { quoteValue } from '../parameters/value-errors.js';
 import type { ComparedRun } from '../presenters/comparison.js';
@@ -44,7 +44,7 @@ export async function readComparedRun(
   const steps: ListedStep[] = [];
   let bytes = 0;
   let isWhole = true;
-  for await (const part of stepsOf(store, { runKey, bounds: PART, maxOutBytes: 0 })) {
+  for await (const part of readSteps(store, { runKey, bounds: PART, maxOutBytes: 0 })) {
     steps.push(...part);
     bytes += part.reduce((sum, { name }) => sum + name.length + LIMITS.assumedRowBytes, 0);
     isWhole = bytes < MAX_STEP_BYTES;

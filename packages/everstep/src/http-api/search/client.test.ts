@@ -163,6 +163,6 @@ test('a deleted index and its documents are gone immediately', async () => {
   assert.equal((await harness.search.remove(principal, made.index.indexId)).kind, 'done');
   await assert.rejects(index.fetch(['a']), /the search index does not exist/);
   await harness.search.stop();
-  assert.deepEqual(await harness.store.searchIndexes.deleted(), []);
+  assert.deepEqual(await harness.store.searchIndexes.listDeletedIds(), []);
   assert.deepEqual((await harness.search.documents.info(made.index)).namespaces, []);
 });

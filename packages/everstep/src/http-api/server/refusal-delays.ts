@@ -2,7 +2,7 @@
  * Delays responses to callers that exceed a rate and ignore Retry-After. Thousands of such requests per second would otherwise
  * slow down other callers, although each of them is rejected.
  */
-import type { LoopTime } from '../../ports/loop-time.js';
+import type { EventLoop } from '../../ports/loop-time.js';
 
 /** Number of refusals per caller and second that are sent immediately. */
 const MAX_IMMEDIATE_REFUSALS = 50;
@@ -18,13 +18,13 @@ const limitDelayMs = (linearMs: number): number =>
   linearMs <= MAX_DELAY_MS ? linearMs : MAX_DELAY_MS / 2 + (linearMs % (MAX_DELAY_MS / 2));
 
 export class RefusalDelays {
-  private readonly time: Pick<LoopTime, 'wait'>;
+  private readonly time: Pick<EventLoop, 'wait'>;
   private readonly elapsedMs: () => number;
   /** Refusals in the current second, by caller. */
   private readonly counts = new Map<string, number>();
   private windowEndsAt = 0;
 
-  constructor(time: Pick<LoopTime, 'wait'>, elapsedMs: () => number) {
+  constructor(time: Pick<EventLoop, 'wait'>, elapsedMs: () => number) {
     this.time = time;
     this.elapsedMs = elapsedMs;
   }

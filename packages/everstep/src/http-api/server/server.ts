@@ -12,7 +12,7 @@ import { ApiError } from '../../contract/error-codes.js';
 import { DEFAULT_DIALECT } from '../../dialects/index.js';
 import type { Log } from '../../ports/log.js';
 import type { Observer } from '../../ports/observer.js';
-import { PeriodicLog } from '../../ports/periodic-log.js';
+import { ThrottledLog } from '../../ports/periodic-log.js';
 import { type Admission, createAdmission, type RoutedOperation } from '../admission/admission.js';
 import type { ReadBudget } from '../admission/read-budget.js';
 import type { AuditRecorder } from '../audited/recording.js';
@@ -129,7 +129,7 @@ function limitConnections(
   app: FastifyInstance,
   { connections, limits, log }: { readonly connections: Connections; readonly limits: ConnectionLimits; readonly log: Log },
 ): void {
-  const limitLog = new PeriodicLog(log, 'connection limit reached, refusing new connections');
+  const limitLog = new ThrottledLog(log, 'connection limit reached, refusing new connections');
   app.server.maxConnections = limits.accepted;
   app.server.on('drop', () => limitLog.warn({ ...limits }));
   app.addHook('onRequest', (request, reply, done) => {

@@ -25,7 +25,7 @@ import type { ReplyBudget } from '../../fairness/reply-budget.js';
 import type { WorkSlices } from '../../fairness/work-slices.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
-import { PeriodicLog } from '../../ports/periodic-log.js';
+import { ThrottledLog } from '../../ports/periodic-log.js';
 import { readHello } from '../../worker-connections/read-frames.js';
 import { CLOSE_CODES, WorkerLink, type WorkerProfile } from '../../worker-connections/worker-link.js';
 import type { WorkerPools } from '../../worker-connections/worker-pools.js';
@@ -132,7 +132,7 @@ export class WorkerAcceptor {
   private readonly server = new WebSocketServer(SOCKET_OPTIONS);
   private readonly unacceptedWorkers = new UnacceptedWorkers();
   private readonly credentials: WorkerCredentials;
-  private readonly rejectionLogs = new Map<RejectionCode, PeriodicLog>();
+  private readonly rejectionLogs = new Map<RejectionCode, ThrottledLog>();
   private readonly sockets = new Set<WebSocket>();
   private readonly links = new Set<WorkerLink>();
   private isClosing = false;
@@ -348,10 +348,10 @@ export class WorkerAcceptor {
   }
 
   /** Returns the log of rejections with this code. */
-  private logOf(code: RejectionCode): PeriodicLog {
+  private logOf(code: RejectionCode): ThrottledLog {
     const existingLog = this.rejectionLogs.get(code);
     if (existingLog) return existingLog;
-    const log = new PeriodicLog(this.options.log, 'worker rejected');
+    const log = new ThrottledLog(this.options.log, 'worker rejected');
     this.rejectionLogs.set(code, log);
     return log;
   }

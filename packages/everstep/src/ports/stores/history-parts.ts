@@ -21,18 +21,18 @@ async function* readParts<Item>(read: (from: Position | null) => Promise<Part<It
 }
 
 /** Reads steps. Rows with the index `below` and higher ones are skipped. */
-export const stepsOf = (
+export const readSteps = (
   store: Pick<HistoryStore, 'listSteps'>,
   query: Omit<HistoryQuery, 'maxOutBytes'> & { readonly below?: number; readonly maxOutBytes?: number },
 ): AsyncGenerator<readonly ListedStep[]> =>
   readParts((from) => store.listSteps({ maxOutBytes: NO_LENGTH_LIMIT, ...query, from: from ?? '0' }));
 
-export const tasksOf = (
+export const readTasks = (
   store: Pick<HistoryStore, 'listTasks'>,
   query: Pick<HistoryQuery, 'runKey' | 'bounds'>,
 ): AsyncGenerator<readonly ListedTask[]> => readParts((from) => store.listTasks({ ...query, from }));
 
-export const attemptsOf = (
+export const readAttempts = (
   store: Pick<HistoryStore, 'listAttempts'>,
   query: Omit<HistoryQuery, 'maxOutBytes'> & { readonly slot?: number },
 ): AsyncGenerator<readonly FailedAttempt[]> => readParts((from) => store.listAttempts({ ...query, from }));

@@ -22,7 +22,7 @@ export interface InstanceLimits {
    */
   admitRuns(instanceId: string, runs: number): Promise<RunAdmission | RunRefusal>;
   /** Returns the refusal if this number of additional bytes may not be stored for the instance, otherwise null. */
-  refuseStorage(instanceId: string, bytes: number): Promise<RunRefusal | null>;
+  checkStorage(instanceId: string, bytes: number): Promise<RunRefusal | null>;
   /** Releases this number of admitted runs, because they were not started. 0 has no effect. */
   releaseRuns(instanceId: string, runs: number, runAdmission: RunAdmission): void;
   /** Reads the counters from the store again, because it is unknown whether admitted runs were started. */
@@ -71,7 +71,7 @@ export const NO_LIMITS: InstanceLimits = Object.freeze({
   messageLimit: () => null,
   admitTick: async () => UNBOUNDED,
   admitRuns: async () => UNBOUNDED,
-  refuseStorage: async () => null,
+  checkStorage: async () => null,
   releaseRuns: () => {},
   recount: () => {},
   onMessagesCounted: () => {},

@@ -160,7 +160,7 @@ export interface RepairStore extends RepairItemStore {
     readonly audit?: AuditEntry;
   }): Promise<boolean>;
   /** Claims repairs that are due at or before `before` (Unix ms) and that no other process drives, earliest first. */
-  due(query: {
+  claimDue(query: {
     readonly before: number;
     readonly limit: number;
     readonly driver: RepairDriver | null;

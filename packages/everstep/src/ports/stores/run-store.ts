@@ -29,7 +29,7 @@ export interface RunStore {
   /** Finds the run with this key, or with this id: the one created at `createdAt`, or the active one, or the latest. */
   findRun(query: { readonly runKey: string } | RunId): Promise<RunRecord | null>;
   /** Returns the keys of those of these runs that have ended or were removed. */
-  endedAmong(query: { readonly runKeys: readonly string[] }): Promise<readonly string[]>;
+  filterEndedRuns(query: { readonly runKeys: readonly string[] }): Promise<readonly string[]>;
   listRuns(query: Page<RunFilter>): Promise<Listing<ListedRun>>;
   /** Like `listRuns`, but with only the searchable properties. Cheap enough to examine a thousand runs at once. */
   listSearchableRuns(query: Page<RunFilter>): Promise<Listing<SearchableRun>>;
@@ -39,12 +39,12 @@ export interface RunStore {
    * Lists at most `limit` runs that were created directly from this one, in the order of creation: invoked by it, forked from it,
    * or recovered from its dead letter.
    */
-  descendantsOf(query: { readonly runKey: string; readonly limit: number }): Promise<readonly RunRecord[]>;
+  listDescendants(query: { readonly runKey: string; readonly limit: number }): Promise<readonly RunRecord[]>;
   /**
    * Returns the number of retries of the delivery whose failure ended the run at `at`, Unix ms. 0 if no attempt ended it, for
    * example because the response was invalid.
    */
-  retriesBeforeFailure(query: { readonly runKey: string; readonly at: number }): Promise<number>;
+  countRetriesBeforeFailure(query: { readonly runKey: string; readonly at: number }): Promise<number>;
   /** Returns the task of an active run that waits for this run to end. */
-  invokerOf(query: { readonly childRunKey: string }): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null>;
+  findInvoker(query: { readonly childRunKey: string }): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null>;
 }

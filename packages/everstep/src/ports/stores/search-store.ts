@@ -58,7 +58,7 @@ export interface SearchIndexStore {
   /** Marks the index as deleted, so that it cannot be found once this resolves. Returns false if there is none. */
   markDeleted(query: { readonly indexId: string; readonly audit?: AuditEntry }): Promise<boolean>;
   /** Lists the ids of indexes whose documents must still be removed. */
-  deleted(): Promise<readonly string[]>;
+  listDeletedIds(): Promise<readonly string[]>;
   /** Removes the record of a deleted index, after its documents were removed. */
   forget(query: { readonly indexId: string }): Promise<void>;
 }

@@ -16,7 +16,7 @@ export interface SharedDailyRuns {
    * started count as reserved. `taken` states whether the runs were reserved; `used` is the number of reserved runs of the day
    * after this call.
    */
-  take(query: RunsOfDay & { readonly max: number }): Promise<{ readonly taken: boolean; readonly used: number }>;
+  reserve(query: RunsOfDay & { readonly max: number }): Promise<{ readonly isReserved: boolean; readonly used: number }>;
   /** Releases this number of reserved runs, because they were not started. */
   release(query: RunsOfDay): Promise<void>;
   /** Returns the number of reserved runs. */

@@ -27,7 +27,7 @@ export type StoredTable = keyof typeof STORED_COLUMNS;
 export const STORED_TABLES_OF_RUN = ['payload', 'step', 'attempt', 'kept_event', 'dead_letter'] as const satisfies StoredTable[];
 
 /** Returns SQL for the counted size of the row `alias` of the table. The SQL is the same in every store. */
-export const storedSql = (table: StoredTable, alias: string): string =>
+export const storedBytesSql = (table: StoredTable, alias: string): string =>
   [RECORD_BYTES, ...STORED_COLUMNS[table].map((column) => `coalesce(octet_length(${alias}.${column}), 0)`)].join(' + ');
 
 /** Returns the change in the number of active runs. */

@@ -108,7 +108,7 @@ export class AlertRounds {
     const findings = checksState ? await this.readFindings(instanceId, rules) : NO_FINDINGS;
     for (;;) {
       const events = await store.alerts.events({ instanceId, limit: maxEvents });
-      const openAlerts = await store.alerts.open({ instanceId });
+      const openAlerts = await store.alerts.listOpen({ instanceId });
       const fingerprints = new Set([
         ...events.map(({ fingerprint }) => fingerprint),
         ...openAlerts.filter(({ kind }) => kind === 'error-group').map(({ subject }) => subject),

@@ -228,7 +228,7 @@ describe('alert rules', () => {
         await putRule(bench, { kind: 'error-group' }, ['hook']);
         await failRun(bench);
         await round(bench);
-        const [alert] = await bench.store.alerts.open(OF);
+        const [alert] = await bench.store.alerts.listOpen(OF);
         const { fingerprint = '' } = alert?.details ?? {};
         const mark = { kind: 'acknowledge' as const, at: bench.clock.now(), by: 'ann' };
         const audit = { auditId: 'a', at: 0, actor: 'ann', action: 'x', subject: 'x', address: '', accountIds: [], details: {} };
@@ -257,7 +257,7 @@ describe('alert rules', () => {
           bench.clock.move(86_400_000);
         }
         assert.ok(sender.sent.length > 1);
-        assert.deepEqual(await bench.store.alerts.open(OF), []);
+        assert.deepEqual(await bench.store.alerts.listOpen(OF), []);
         const letters = await bench.store.listDeadLetters({
           ...OF,
           filter: { kind: 'message' },
@@ -309,7 +309,7 @@ describe('alert rules', () => {
         await round(bench);
         assert.equal(await bench.runtime.alerts.deleteDestination({ ...OF, name: 'hook' }), 'in-use');
         assert.equal(await bench.runtime.alerts.deleteRule({ ...OF, name: 'r' }), null);
-        assert.deepEqual(await bench.store.alerts.open(OF), []);
+        assert.deepEqual(await bench.store.alerts.listOpen(OF), []);
         assert.equal(await bench.runtime.alerts.deleteDestination({ ...OF, name: 'hook' }), null);
         assert.equal(sender.sent.length, 1);
       },
@@ -319,7 +319,7 @@ describe('alert rules', () => {
 });
 
 describe('rules that check the current state', () => {
-  const subjects = async (bench: Bench) => (await bench.store.alerts.open(OF)).map(({ subject }) => subject);
+  const subjects = async (bench: Bench) => (await bench.store.alerts.listOpen(OF)).map(({ subject }) => subject);
 
   test('a failure rate opens an alert and ends it when the window has passed', async () => {
     const sender = accepted();

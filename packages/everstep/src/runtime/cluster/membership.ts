@@ -23,7 +23,7 @@ const RELEASE_INTERVAL_MS = 50;
 
 export interface MembershipOptions {
   readonly cluster: Cluster;
-  readonly store: Pick<Store, 'endedAmong'>;
+  readonly store: Pick<Store, 'filterEndedRuns'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly cache: RunCache;
@@ -100,9 +100,9 @@ export class Membership {
   private createEvents(): ClusterEvents {
     const { cache, dispatcher, due, onChange } = this.options;
     return {
-      work: () => due.startScan(),
-      suspended: () => cache.giveUpDeliveries(),
-      resumed: ({ isNewNode }) => {
+      onWork: () => due.startScan(),
+      onSuspended: () => cache.giveUpDeliveries(),
+      onResumed: ({ isNewNode }) => {
         dispatcher.forgetHolders();
         if (isNewNode) {
           // Other nodes have taken over the work that this node had under its earlier id.
@@ -113,7 +113,7 @@ export class Membership {
           due.onClaimsLost();
         } else due.restartNow();
       },
-      changed: (change) => this.applyChange(change),
+      onChanged: (change) => this.applyChange(change),
     };
   }
 
@@ -169,7 +169,7 @@ export class Membership {
     this.cancelEndPoll = clock.setTimer(clock.now() + END_POLL_MS, () => {
       const runKeys = ends.watchedRunKeys;
       if (runKeys.length === 0) return this.watchEnds();
-      store.endedAmong({ runKeys }).then(
+      store.filterEndedRuns({ runKeys }).then(
         (endedRunKeys) => {
           for (const runKey of endedRunKeys) ends.onRunEnded(runKey);
           this.watchEnds();
@@ -199,7 +199,7 @@ export class Membership {
     const { dispatcher, store } = this.options;
     const runKeys = dispatcher.gates.idleSlotHolders;
     if (runKeys.length === 0) return;
-    for (const runKey of await store.endedAmong({ runKeys })) dispatcher.gates.onRunEnded(runKey);
+    for (const runKey of await store.filterEndedRuns({ runKeys })) dispatcher.gates.onRunEnded(runKey);
   }
 
   private async publishGateStatus(instanceId: string): Promise<void> {

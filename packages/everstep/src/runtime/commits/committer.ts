@@ -28,7 +28,7 @@ interface PendingUnit extends WaitingUnit {
 /** Receives the units that became durable while `isWanted` is true. */
 export interface DurableWatcher {
   readonly isWanted: boolean;
-  committed(units: readonly CommitUnit[]): void;
+  onCommitted(units: readonly CommitUnit[]): void;
 }
 
 const NO_KEYS: readonly string[] = [];
@@ -201,7 +201,7 @@ export class Committer {
     const interestedWatchers = this.watchers.filter(({ isWanted }) => isWanted);
     if (interestedWatchers.length === 0) return;
     const units = appliedUnits();
-    for (const watcher of interestedWatchers) watcher.committed(units);
+    for (const watcher of interestedWatchers) watcher.onCommitted(units);
   }
 
   /**

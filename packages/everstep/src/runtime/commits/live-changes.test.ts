@@ -52,33 +52,33 @@ test('no hints are wanted without a stream', () => {
 test('a unit is published to the streams of its instance, with its topics', () => {
   const live = new LiveChanges({ clock: new SimulatedClock(0), cluster: null, runOf });
   const [one, two] = [watch(live, 'qi_1'), watch(live, 'qi_2')];
-  live.committed([step('r1'), step('r1')]);
+  live.onCommitted([step('r1'), step('r1')]);
   assert.deepEqual(one.hints.splice(0), [{ topics: ['runs'], runIds: ['one'] }]);
   assert.deepEqual(two.hints, []);
   const hold: StoreWrite = { kind: 'set-hold', instanceId: 'qi_2', origin: 'http://w.test', hold: null };
   const taken: StoreWrite = { kind: 'take-dead-letter', instanceId: 'qi_2', dlqId: 'd', became: null };
-  live.committed([unit(hold), step('r2'), unit(taken)]);
+  live.onCommitted([unit(hold), step('r2'), unit(taken)]);
   assert.deepEqual(two.hints.splice(0), [{ topics: ['settings', 'runs', 'flow-control', 'dlq'], runIds: ['two'] }]);
   live.changed('qi_1', 'repairs');
   assert.deepEqual(one.hints.splice(0), [{ topics: ['repairs'], runIds: [] }]);
-  live.committed([unit({ kind: 'count-messages', instanceId: 'qi_1', messages: 1, at: 0 })]);
+  live.onCommitted([unit({ kind: 'count-messages', instanceId: 'qi_1', messages: 1, at: 0 })]);
   assert.deepEqual([one.hints, two.hints], [[], []]);
 });
 
 test('a change to an unknown run is published to all streams, without its id', () => {
   const live = new LiveChanges({ clock: new SimulatedClock(0), cluster: null, runOf });
   const [one, two] = [watch(live, 'qi_1'), watch(live, 'qi_2')];
-  live.committed([step('unknown')]);
+  live.onCommitted([step('unknown')]);
   for (const { hints } of [one, two]) assert.deepEqual(hints, [{ topics: ['runs'], runIds: [], moreRuns: true }]);
 });
 
 test('a change on another node arrives within a quarter of a second, in one notice, while a stream is open', () => {
   const { of, clock, notices } = nodes(2);
-  of(0).committed([step('r1')]);
+  of(0).onCommitted([step('r1')]);
   assert.deepEqual(notices, [], 'no stream is open');
   const { hints } = watch(of(1), 'qi_1');
   assert.deepEqual(notices.splice(0), [{ kind: 'live-wanted', instanceIds: ['qi_1'] }]);
-  for (let n = 0; n < 100; n++) of(0).committed([step('r1'), step('r2')]);
+  for (let n = 0; n < 100; n++) of(0).onCommitted([step('r1'), step('r2')]);
   assert.deepEqual(hints, []);
   const started = clock.now();
   clock.advance();
@@ -93,17 +93,17 @@ test('open streams are announced repeatedly, and an announcement expires', () =>
   while (clock.now() < 60_000) clock.advance();
   const said = notices.filter(({ kind }) => kind === 'live-wanted').length;
   assert.ok(said >= 14 && said <= 17, String(said));
-  of(0).committed([step('r1')]);
+  of(0).onCommitted([step('r1')]);
   while (hints.length === 0) clock.advance();
   end();
   const ended = clock.now();
   // Further writes do not extend the announcement.
   while (clock.now() < ended + 11_000) {
-    of(0).committed([step('r1')]);
+    of(0).onCommitted([step('r1')]);
     if (!clock.advance()) break;
   }
   notices.length = 0;
-  of(0).committed([step('r1')]);
+  of(0).onCommitted([step('r1')]);
   while (clock.advance());
   assert.deepEqual([notices, of(0).isWanted], [[], false]);
 });
@@ -114,7 +114,7 @@ test('a notice is short even if run ids are long', () => {
   assert.ok(one && two);
   watch(two, 'qi_1');
   notices.length = 0;
-  for (let n = 0; n < 50; n++) one.committed([step(`${n}${LONG}`)]);
+  for (let n = 0; n < 50; n++) one.onCommitted([step(`${n}${LONG}`)]);
   clock.advance();
   const [notice] = notices;
   assert.ok(notice?.kind === 'live' && notice.runIds.length > 5 && notice.moreRuns);

@@ -104,7 +104,7 @@ export class LiveChanges {
   }
 
   /** Publishes hints about durable units. */
-  committed(units: readonly CommitUnit[]): void {
+  onCommitted(units: readonly CommitUnit[]): void {
     const hints = new Map<string, PendingHint>();
     const hintOf = (instanceId: string): PendingHint => {
       const hint = hints.get(instanceId) ?? new PendingHint();

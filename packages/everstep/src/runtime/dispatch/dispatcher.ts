@@ -310,7 +310,12 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
   /** Numbers of deliveries, and of instances with state in memory. */
   get workload(): Workload {
     const { inFlight, size } = this.slots.ready;
-    return { deliveries: inFlight, waiting: size - inFlight, instances: this.gates.size, gates: () => this.gates.counts() };
+    return {
+      deliveriesInFlight: inFlight,
+      waiting: size - inFlight,
+      instances: this.gates.size,
+      gates: () => this.gates.counts(),
+    };
   }
   get deliveriesInFlight(): readonly Delivery[] {
     return this.slots.ready.deliveriesInFlight;

@@ -128,8 +128,8 @@ test('a request is not sent if its node has a new id since the delivery started'
     node.claims.push(...tasks);
     endpoint.beforeSend = () => {
       node.nodeId = 'n_3';
-      node.events?.suspended();
-      node.events?.resumed({ isNewNode: true });
+      node.events?.onSuspended();
+      node.events?.onResumed({ isNewNode: true });
     };
     await poll(bench);
     await poll(bench);
@@ -147,8 +147,8 @@ test('a message that a node claims under a new id is delivered, even if its earl
     await poll(bench);
     assert.deepEqual(endpoint.texts, ['1']);
     node.nodeId = 'n_3';
-    node.events?.suspended();
-    node.events?.resumed({ isNewNode: true });
+    node.events?.onSuspended();
+    node.events?.onResumed({ isNewNode: true });
     node.claims.push(...tasks);
     await poll(bench);
     respondNow();
@@ -184,7 +184,7 @@ test('a message that another node cancels while it waits for its retry frees its
     await poll(bench);
     assert.deepEqual(endpoint.texts, ['1']);
     endpoint.status = 200;
-    await node.events?.changed({ kind: 'run-canceled', runKey: tasks[0]?.runKey ?? '' });
+    await node.events?.onChanged({ kind: 'run-canceled', runKey: tasks[0]?.runKey ?? '' });
     await settle();
     assert.deepEqual(endpoint.texts, ['1', '2']);
   }));
@@ -195,7 +195,7 @@ test('a message whose end its node has missed frees its slot', async () => {
   const wrap = (store: Store): Store =>
     new Proxy(store, {
       get(target, property, receiver) {
-        if (property !== 'endedAmong') return Reflect.get(target, property, receiver);
+        if (property !== 'filterEndedRuns') return Reflect.get(target, property, receiver);
         return async ({ runKeys }: { readonly runKeys: readonly string[] }) => runKeys.filter((runKey) => ended.has(runKey));
       },
     });

@@ -6,7 +6,7 @@ import { type ForkDecision, forkRun, type JournalEntry } from '../../engine/runs
 import type { Run } from '../../engine/runs/run.js';
 import type { AuditNote, StoreWrite } from '../../engine/writes.js';
 import type { InstanceStore } from '../../ports/stores/accounts/instances.js';
-import { stepsOf } from '../../ports/stores/history-parts.js';
+import { readSteps } from '../../ports/stores/history-parts.js';
 import type { HistoryStore } from '../../ports/stores/history-store.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
@@ -16,7 +16,7 @@ import { commitInSlices, type StagingOptions } from './staging.js';
 
 export interface ForksOptions extends StagingOptions, RunStarts {
   readonly store: StagingOptions['store'] & RunStore & { readonly accounts: InstanceStore };
-  readonly limits: Pick<InstanceLimits, 'refuseStorage'>;
+  readonly limits: Pick<InstanceLimits, 'checkStorage'>;
 }
 
 /** Returns the audit entry. It names the edited steps, but not their new results. */
@@ -50,7 +50,7 @@ async function createAuditEntry(
 /** Returns the steps without their results. */
 async function entriesOf(store: HistoryStore, runKey: string): Promise<readonly JournalEntry[]> {
   const entries: JournalEntry[] = [];
-  for await (const part of stepsOf(store, { runKey, bounds: PART, maxOutBytes: 0 })) entries.push(...part);
+  for await (const part of readSteps(store, { runKey, bounds: PART, maxOutBytes: 0 })) entries.push(...part);
   return entries;
 }
 
@@ -65,7 +65,7 @@ export async function executeFork(options: ForksOptions, command: ForkCommand): 
   const fork = forkRun(original, journal, payload, command, options.context());
   if (fork.kind === 'refused') return fork;
   const { run, unit } = fork;
-  const refusal = await options.limits.refuseStorage(run.instanceId, run.journalBytes + fork.payload.body.length);
+  const refusal = await options.limits.checkStorage(run.instanceId, run.journalBytes + fork.payload.body.length);
   if (refusal) return { kind: 'over-quota', message: refusal.message };
   const audit = await createAuditEntry(options, original, command, fork);
   const writes: StoreWrite[] = [...unit.writes, { kind: 'add-audit', entry: audit }];

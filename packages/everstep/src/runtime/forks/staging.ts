@@ -6,7 +6,7 @@
 import { LIMITS, PART } from '../../config/limits.js';
 import type { CommitResult, CommitUnit, StoreWrite } from '../../engine/writes.js';
 import type { WorkSlices } from '../../fairness/work-slices.js';
-import { stepsOf, yieldToOthers } from '../../ports/stores/history-parts.js';
+import { readSteps, yieldToOthers } from '../../ports/stores/history-parts.js';
 import type { HistoryStore } from '../../ports/stores/history-store.js';
 import type { UpkeepStore } from '../../ports/stores/upkeep-store.js';
 
@@ -49,7 +49,7 @@ async function stage({ store, commit, slices }: StagingOptions, { copy, run }: L
     const unit: CommitUnit = { guards: [{ kind: 'run-present', runKey: fromRunKey }], writes: [write] };
     return slices.run(run.instanceId, () => commit(unit), { unhurried: true });
   }
-  for await (const part of stepsOf(store, { runKey: fromRunKey, bounds: PART, below: length, maxOutBytes: 0 })) {
+  for await (const part of readSteps(store, { runKey: fromRunKey, bounds: PART, below: length, maxOutBytes: 0 })) {
     for (const { index, outLeftOut = 0 } of part) {
       bytes += outLeftOut + LIMITS.assumedRowBytes;
       rows++;

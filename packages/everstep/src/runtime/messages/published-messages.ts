@@ -5,7 +5,7 @@ import { ADVANCE_SLOT, type MessageSettings, type RunPayload } from '../../engin
 import { type StartedRun, startRun } from '../../engine/runs/start.js';
 import type { WorkSlices } from '../../fairness/work-slices.js';
 import type { ControlStore } from '../../ports/stores/control-store.js';
-import { attemptsOf } from '../../ports/stores/history-parts.js';
+import { readAttempts } from '../../ports/stores/history-parts.js';
 import type { HistoryStore } from '../../ports/stores/history-store.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
 import type { Listing, Position } from '../../ports/stores/store.js';
@@ -69,7 +69,7 @@ const settingsBytes = ({ settings }: MessageRecord['run']): number => JSON.strin
 
 async function countFailedAttempts(store: HistoryStore, runKey: string): Promise<number> {
   let count = 0;
-  for await (const attempts of attemptsOf(store, { runKey, bounds: PART, slot: ADVANCE_SLOT })) count += attempts.length;
+  for await (const attempts of readAttempts(store, { runKey, bounds: PART, slot: ADVANCE_SLOT })) count += attempts.length;
   return count;
 }
 

@@ -234,7 +234,7 @@ export class Repairs implements RepairService {
         return;
       }
       const dueRepairs = this.chooseInTurns(
-        await repairs.due({ before: clock.now(), limit: MAX_DUE_REPAIRS, driver: this.driver() }),
+        await repairs.claimDue({ before: clock.now(), limit: MAX_DUE_REPAIRS, driver: this.driver() }),
       );
       const hasFailed = await this.driveAll([...dueRepairs, ...(await this.watchedRepairsExcept(dueRepairs))]);
       if (this.isStopped) return;

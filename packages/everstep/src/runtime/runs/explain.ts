@@ -4,7 +4,7 @@ import { runKeyOfMessage } from '../../engine/ids.js';
 import { callbackRetryRule } from '../../engine/messages/callback.js';
 import { CALLBACK_SLOT, type RunSettings, type Task } from '../../engine/runs/run.js';
 import { stepTypeOf } from '../../engine/runs/step-type.js';
-import { attemptsOf } from '../../ports/stores/history-parts.js';
+import { readAttempts } from '../../ports/stores/history-parts.js';
 import type { HistoryStore, RunRecord, RunStore } from '../../ports/stores/store.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { originOf } from '../dispatch/origins.js';
@@ -120,7 +120,7 @@ async function readLastFailures(
   const failures = new Map<string, string>();
   const retriedMessageIds = new Set(tasks.flatMap((task) => ('retried' in task && task.retried > 0 ? [task.messageId] : [])));
   if (retriedMessageIds.size === 0) return failures;
-  for await (const attempts of attemptsOf(store, { runKey: key, bounds: PART }))
+  for await (const attempts of readAttempts(store, { runKey: key, bounds: PART }))
     for (const { messageId, message } of attempts) if (retriedMessageIds.has(messageId)) failures.set(messageId, message);
   return failures;
 }

@@ -72,7 +72,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     this.live = new LiveChanges({ clock, cluster, runOf: (runKey) => this.hintOf(runKey) });
     const durableObserver: DurableWatcher = {
       isWanted: observer !== NO_OBSERVER,
-      committed: (units) => observer.committed(units, (runKey) => this.observedRun(runKey)),
+      onCommitted: (units) => observer.committed(units, (runKey) => this.observedRun(runKey)),
     };
     this.committer = new Committer(store, clock, [this.live, durableObserver], (error) => writes.noteFailure(error), owners);
     this.ends = new EndWatch(clock);

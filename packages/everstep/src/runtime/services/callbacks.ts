@@ -130,7 +130,7 @@ export class Callbacks implements FailureCallbackService {
     if (!deadLetter) return 'given-up';
     const { failureCallback, message } = run.settings;
     const url = callbackUrlOf(run);
-    const retried = await store.retriesBeforeFailure({ runKey, at: deadLetter.createdAt });
+    const retried = await store.countRetriesBeforeFailure({ runKey, at: deadLetter.createdAt });
     const trace = traces.traceOfAttempt(run, task);
     const outcome = await sender.send(
       {

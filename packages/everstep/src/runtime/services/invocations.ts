@@ -5,7 +5,7 @@
 import type { InvokeOutcome, InvokeSpec } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { DecisionContext } from '../../engine/ids.js';
-import { countOfDay } from '../../engine/limits/metering.js';
+import { incrementDailyCount } from '../../engine/limits/metering.js';
 import type { Run, RunPayload, RunTrace, Task } from '../../engine/runs/run.js';
 import { settingsFrom } from '../../engine/runs/settings.js';
 import { type StartCommand, startRun } from '../../engine/runs/start.js';
@@ -125,7 +125,7 @@ export class Invocations {
   /** Called when an invoked run has ended. */
   async childEnded(childRunKey: string): Promise<void> {
     const { store, decisions } = this.options;
-    const invoker = await store.invokerOf({ childRunKey });
+    const invoker = await store.findInvoker({ childRunKey });
     const openTask = invoker && (await decisions.openTask(invoker.runKey, invoker.slot));
     if (openTask?.task.kind === 'invoke') await this.handleTask(openTask.entry, openTask.task);
   }
@@ -160,7 +160,7 @@ export class Invocations {
     const code = codeOf(refusal);
     const message = `the workflow was not started: ${refusal.message} (${code})`;
     await this.recordEnd(parent.key, task, this.failedOutcome(task, message));
-    await decisions.commit({ guards: [], writes: [countOfDay(parent.instanceId, `step-${code}`, context())] });
+    await decisions.commit({ guards: [], writes: [incrementDailyCount(parent.instanceId, `step-${code}`, context())] });
   }
 
   /** Starts the run of an admitted invocation. Returns false if no run was started. */

@@ -76,7 +76,10 @@ for (const dialect of DIALECT_NAMES) {
 test('a long result of an ended run is recorded after a restart', async () => {
   let isClosed = true;
   /** Loses the end of the invoked run, as a crash before the parent is notified does. */
-  const wrap = (store: Store): Store => ({ ...store, invokerOf: async (query) => (isClosed ? null : store.invokerOf(query)) });
+  const wrap = (store: Store): Store => ({
+    ...store,
+    findInvoker: async (query) => (isClosed ? null : store.findInvoker(query)),
+  });
   await withRuntime(
     family(1, finishWithLongResult),
     async (bench) => {

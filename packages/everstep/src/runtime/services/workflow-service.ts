@@ -36,7 +36,7 @@ export interface LiveService {
 /** The current work of this process. */
 export interface Workload {
   /** Number of deliveries in flight. */
-  readonly deliveries: number;
+  readonly deliveriesInFlight: number;
   /** Number of deliveries that wait for a slot. */
   readonly waiting: number;
   /** Number of queue instances whose gates it holds. */

@@ -35,9 +35,9 @@ export class FrameNetwork {
   readonly random: SeededRandom;
   faults: ConnectionFaults;
   /** Number of messages that have arrived or were lost. */
-  messages = 0;
+  messageCount = 0;
   /** Number of connections that were cut. */
-  cuts = 0;
+  cutCount = 0;
 
   constructor(clock: SimulatedClock, random: SeededRandom, faults: ConnectionFaults) {
     this.clock = clock;
@@ -48,8 +48,8 @@ export class FrameNetwork {
   /** Returns what happens to the next message. */
   nextFate(): 'arrives' | 'arrives, then the connection is cut' | 'is lost with the connection' | 'is lost silently' {
     const { cut, silence, cutAt } = this.faults;
-    this.messages++;
-    if (cutAt && cutAt.message === this.messages)
+    this.messageCount++;
+    if (cutAt && cutAt.message === this.messageCount)
       return cutAt.delivers ? 'arrives, then the connection is cut' : 'is lost with the connection';
     if (cut > 0 && this.random.chance(cut))
       return this.random.chance(0.5) ? 'arrives, then the connection is cut' : 'is lost with the connection';
@@ -115,7 +115,7 @@ export class CutConnection {
   private cut(): void {
     if (this.isCut) return;
     this.isCut = true;
-    this.network.cuts++;
+    this.network.cutCount++;
     for (const side of ['worker', 'server'] as const) this.schedule(side, () => this.end(side, 'the connection was cut'));
   }
 

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { buildConnector, Pool } from 'undici';
 import { LIMITS } from '../../config/limits.js';
 import type { Log } from '../../ports/log.js';
-import { PeriodicLog } from '../../ports/periodic-log.js';
+import { ThrottledLog } from '../../ports/periodic-log.js';
 import { type AddressPolicy, BlockedAddressError, destinationOf } from '../addresses/address-policy.js';
 import type { EgressProxy } from './egress-proxy.js';
 import { networkErrorCode } from './network-errors.js';
@@ -46,11 +46,11 @@ export class Connections {
 
   /** Timers of connections that wait for a free file descriptor, with their origins. */
   private readonly retryTimers = new Map<NodeJS.Timeout, string>();
-  private readonly shortageLog: PeriodicLog;
+  private readonly shortageLog: ThrottledLog;
 
   /** Creates the connections. `connectOnce` creates a connection; replaced in tests. */
   constructor(log: Log, { egressProxy = null, connectOnce }: ConnectionsOptions = {}) {
-    this.shortageLog = new PeriodicLog(log, 'no free file descriptor for an endpoint connection, retrying in 250 ms');
+    this.shortageLog = new ThrottledLog(log, 'no free file descriptor for an endpoint connection, retrying in 250 ms');
     this.connectOnce = connectOnce;
     this.egressProxy = egressProxy;
   }

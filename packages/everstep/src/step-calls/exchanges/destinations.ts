@@ -6,7 +6,7 @@ import { headerValueOfUrl } from '../../dialects/header-text.js';
 import { ReplyBudget } from '../../fairness/reply-budget.js';
 import type { Log } from '../../ports/log.js';
 import { NotAttemptedError } from '../../ports/not-attempted.js';
-import { PeriodicLog } from '../../ports/periodic-log.js';
+import { ThrottledLog } from '../../ports/periodic-log.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import { type AddressPolicy, type BlockedAddress, BlockedAddressError } from '../addresses/address-policy.js';
 import { type FailedOutcome, failureWithoutResponse } from '../failed-outcome.js';
@@ -77,7 +77,7 @@ export class Destinations {
   private readonly options: DestinationsOptions;
   private readonly connections: Connections;
   private readonly targets = new Map<string, TargetVerdict>();
-  private readonly blockedLog: PeriodicLog;
+  private readonly blockedLog: ThrottledLog;
   private readonly replyBudget: ReplyBudget;
   private isClosed = false;
 
@@ -86,7 +86,7 @@ export class Destinations {
     const { log, egressProxy, connectOnce } = options;
     const proxy = egressProxy ? createEgressProxy({ ...egressProxy, connectTimeoutMs: CONNECT_TIMEOUT_MS, log }) : null;
     this.connections = new Connections(log, { egressProxy: proxy, ...(connectOnce ? { connectOnce } : {}) });
-    this.blockedLog = new PeriodicLog(options.log, 'did not send a delivery to a blocked address');
+    this.blockedLog = new ThrottledLog(options.log, 'did not send a delivery to a blocked address');
     const { maxReplyBytesInMemory: maxBytes, maxReplyBytes } = LIMITS;
     this.replyBudget = options.replies ?? new ReplyBudget({ maxBytes, maxReplyBytes }, options.owners ?? ONE_OWNER);
   }

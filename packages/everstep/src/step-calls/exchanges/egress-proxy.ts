@@ -2,7 +2,7 @@
 import { Socket } from 'node:net';
 import { buildConnector, Pool } from 'undici';
 import type { Log } from '../../ports/log.js';
-import { PeriodicLog } from '../../ports/periodic-log.js';
+import { ThrottledLog } from '../../ports/periodic-log.js';
 import { networkErrorCode } from './network-errors.js';
 
 export interface EgressProxyOptions {
@@ -39,7 +39,7 @@ export function createEgressProxy({ url, connectTimeoutMs, log, ca }: EgressProx
   const tls = { timeout: connectTimeoutMs, ...(ca === undefined ? {} : { ca }) };
   const proxyPool = new Pool(origin, { connect: buildConnector(tls), headersTimeout: connectTimeoutMs, bodyTimeout: 0 });
   const startTls = buildConnector(tls);
-  const failureLog = new PeriodicLog(log, 'egress proxy connection failed');
+  const failureLog = new ThrottledLog(log, 'egress proxy connection failed');
 
   const connect: buildConnector.connector = (options, callback) => {
     const host = options.hostname.includes(':') ? `[${options.hostname}]` : options.hostname;

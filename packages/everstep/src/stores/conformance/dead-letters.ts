@@ -64,9 +64,9 @@ export function deadLetterConformance(open: OpenStore): void {
         ];
         const writes = attempts.map((attempt) => ({ kind: 'record-attempt', runKey: run.key, attempt }) as const);
         await apply(store, [creation(run), creation(otherRun), ...writes, ...failure(run)]);
-        assert.equal(await store.retriesBeforeFailure({ runKey: run.key, at }), 3);
-        assert.equal(await store.retriesBeforeFailure({ runKey: run.key, at: at + 1 }), 0);
-        assert.equal(await store.retriesBeforeFailure({ runKey: otherRun.key, at }), 0);
+        assert.equal(await store.countRetriesBeforeFailure({ runKey: run.key, at }), 3);
+        assert.equal(await store.countRetriesBeforeFailure({ runKey: run.key, at: at + 1 }), 0);
+        assert.equal(await store.countRetriesBeforeFailure({ runKey: otherRun.key, at }), 0);
       }),
     );
 

@@ -188,17 +188,17 @@ export function forkConformance(open: OpenStore): void {
         await apply(store, [
           { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: { kind: 'resume', runKey: resumedRun.key, at: T0 } },
         ]);
-        const descendants = await store.descendantsOf({ runKey, limit: 10 });
+        const descendants = await store.listDescendants({ runKey, limit: 10 });
         assert.deepEqual(
           descendants.map(({ key, origin }) => [key, origin?.kind]),
           [fork, child, laterFork, resumedRun].map(({ key, origin }) => [key, origin?.kind]),
         );
         assert.deepEqual(
-          (await store.descendantsOf({ runKey, limit: 2 })).map(({ key }) => key),
+          (await store.listDescendants({ runKey, limit: 2 })).map(({ key }) => key),
           [fork.key, child.key],
         );
-        assert.deepEqual(await store.descendantsOf({ runKey: unrelatedRun.key, limit: 2 }), []);
-        assert.deepEqual(await store.descendantsOf({ runKey: 'none', limit: 2 }), []);
+        assert.deepEqual(await store.listDescendants({ runKey: unrelatedRun.key, limit: 2 }), []);
+        assert.deepEqual(await store.listDescendants({ runKey: 'none', limit: 2 }), []);
       }),
     );
   });

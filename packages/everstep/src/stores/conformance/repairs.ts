@@ -155,12 +155,12 @@ export function repairConformance(open: OpenStore): void {
         const ids = ['rep_a', 'rep_b', 'rep_c'];
         for (const [n, repairId] of ids.entries())
           await store.repairs.create({ record: record({ repairId }, { wakeAt: n === 2 ? null : T0 + 10 - n }), driver: null });
-        const dueRepairs = await store.repairs.due({ before: T0 + 10, limit: 5, driver: null });
+        const dueRepairs = await store.repairs.claimDue({ before: T0 + 10, limit: 5, driver: null });
         assert.deepEqual(
           dueRepairs.map(({ repair }) => repair.repairId),
           ['rep_b', 'rep_a'],
         );
-        assert.deepEqual(await store.repairs.due({ before: T0 + 8, limit: 5, driver: null }), []);
+        assert.deepEqual(await store.repairs.claimDue({ before: T0 + 8, limit: 5, driver: null }), []);
         assert.equal(await store.repairs.nextAt({ nodeId: null }), T0 + 9);
       }),
     );
@@ -334,7 +334,7 @@ export function sharedRepairConformance(open: OpenStore): void {
     withStore(open, async (store) => {
       await store.repairs.create({ record: record(), driver: node('a', T0 + 50) });
       const claimDue = (nodeId: string, before: number) =>
-        store.repairs.due({ before, limit: 5, driver: node(nodeId, before + 50) });
+        store.repairs.claimDue({ before, limit: 5, driver: node(nodeId, before + 50) });
       assert.equal((await claimDue('b', T0 + 10)).length, 0);
       assert.equal(await store.repairs.nextAt({ nodeId: 'b' }), T0 + 50);
       assert.equal(await store.repairs.nextAt({ nodeId: 'a' }), T0);

@@ -104,9 +104,9 @@ export function searchIndexConformance(open: OpenStore): void {
         assert.equal(await reopened.change({ ...query, change: { name: 'n' } }), null);
         assert.deepEqual(await reopened.list({ accountIds: ['usr_ann'] }), []);
         assert.deepEqual(await reopened.listIds(), []);
-        assert.deepEqual(await reopened.deleted(), ['idx_a']);
+        assert.deepEqual(await reopened.listDeletedIds(), ['idx_a']);
         await reopened.forget(query);
-        assert.deepEqual(await reopened.deleted(), []);
+        assert.deepEqual(await reopened.listDeletedIds(), []);
       }),
     );
 

@@ -93,7 +93,7 @@ export function taskKindConformance(open: OpenStore): void {
           assert.deepEqual(await tasksOf(store), [task]);
         }
         assert.deepEqual(await store.listWaiters({ instanceId: INSTANCE, eventId: 'gone', after: null, limit: 9 }), []);
-        assert.equal(await store.invokerOf({ childRunKey: 'CHILD' }), null);
+        assert.equal(await store.findInvoker({ childRunKey: 'CHILD' }), null);
       }),
     );
 
@@ -220,12 +220,12 @@ export function taskKindConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         const otherTasks = [invokeTask(1, null, 'ANOTHER'), waitTask(2, null, ['a'])];
         await apply(store, [creation(run), ...putTasks(runKey, [...otherTasks, invokeTask(4, null, child.key)])]);
-        assert.deepEqual(await store.invokerOf({ childRunKey: child.key }), invoker);
+        assert.deepEqual(await store.findInvoker({ childRunKey: child.key }), invoker);
         assert.deepEqual(await dueTasks(store), []);
         await apply(store, [creation(child), childEnd]);
         assert.deepEqual(await tasksOf(store), [...otherTasks, invokeTask(4, T0 + 50, child.key)]);
         assert.equal(await store.nextDueAt({ after: 0 }), T0 + 50);
-        assert.deepEqual(await store.invokerOf({ childRunKey: child.key }), invoker);
+        assert.deepEqual(await store.findInvoker({ childRunKey: child.key }), invoker);
       }),
     );
 
@@ -258,7 +258,7 @@ export function taskKindConformance(open: OpenStore): void {
         await apply(store, [creation(run), ...putTasks(runKey, [stepTask(1, null)])]);
         await apply(store, [childEnd]);
         assert.deepEqual(await dueTasks(store), []);
-        assert.equal(await store.invokerOf({ childRunKey: child.key }), null);
+        assert.equal(await store.findInvoker({ childRunKey: child.key }), null);
       }),
     );
 
@@ -270,14 +270,14 @@ export function taskKindConformance(open: OpenStore): void {
         await apply(store, [{ kind: 'park-tasks', runKey }, ...failure(run)]);
         await apply(store, [childEnd]);
         assert.deepEqual(await dueTasks(store), []);
-        assert.equal(await store.invokerOf({ childRunKey: child.key }), null);
+        assert.equal(await store.findInvoker({ childRunKey: child.key }), null);
         const resumedRun = sampleRun(2);
         await apply(store, [creation(resumedRun), ...putTasks(resumedRun.key, [task]), childEnd]);
         assert.deepEqual(
           (await dueTasks(store)).map(({ runKey, slot, dueAt }) => [runKey, slot, dueAt]),
           [[resumedRun.key, 4, T0 + 50]],
         );
-        assert.deepEqual(await store.invokerOf({ childRunKey: child.key }), { runKey: resumedRun.key, slot: 4 });
+        assert.deepEqual(await store.findInvoker({ childRunKey: child.key }), { runKey: resumedRun.key, slot: 4 });
       }),
     );
 

@@ -69,7 +69,7 @@ import {
   readNextDueAt,
 } from './runs/run-reader.js';
 import { RunRecords } from './runs/run-records.js';
-import { engineOf } from './sharding/detection.js';
+import { detectEngine } from './sharding/detection.js';
 import { measure } from './storage/measure.js';
 import { removeStagedSteps } from './storage/staged-journals.js';
 
@@ -164,7 +164,7 @@ async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const database = new Database({ ...options, primary });
   try {
     const { hasFsync } = await migrate(database, options.url);
-    database.engine = await engineOf(database, options.log);
+    database.engine = await detectEngine(database, options.log);
     if (!hasFsync) {
       options.log.warn(
         { store: location },
@@ -221,7 +221,7 @@ export function createPostgresStore(
       if (run) batches.instances.remember(run.key, query.instanceId);
       return run;
     },
-    async endedAmong({ runKeys }) {
+    async filterEndedRuns({ runKeys }) {
       const instances = await batches.instances.instancesOf(runKeys);
       const runs = [...instances].map(([runKey, instanceId]) => ({ instanceId, runKey }));
       const endedRuns = await filterEndedRuns(database, runs);
@@ -243,9 +243,9 @@ export function createPostgresStore(
     findDeadLetter: ({ instanceId, dlqId }) => findDeadLetter(database, instanceId, dlqId),
     loadDeadLetterBodies: ({ instanceId, dlqIds }) => loadDeadLetterBodies(database, instanceId, dlqIds),
     listWaiters: (query) => listWaiters(database, query),
-    descendantsOf: ({ runKey, limit }) => withRun(runKey, (run) => listDescendants(database, run, limit), []),
-    retriesBeforeFailure: ({ runKey, at }) => withRun(runKey, (run) => countRetriesBeforeFailure(database, run, at), 0),
-    async invokerOf({ childRunKey }) {
+    listDescendants: ({ runKey, limit }) => withRun(runKey, (run) => listDescendants(database, run, limit), []),
+    countRetriesBeforeFailure: ({ runKey, at }) => withRun(runKey, (run) => countRetriesBeforeFailure(database, run, at), 0),
+    async findInvoker({ childRunKey }) {
       const invoker = await withRun(childRunKey, (run) => findInvoker(database, run), null);
       return invoker ?? findInvokerAnywhere(database, childRunKey);
     },

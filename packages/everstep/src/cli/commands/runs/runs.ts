@@ -6,7 +6,7 @@ import { timestampMs, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { pageOf } from '../../journal-page.js';
 import { duration, instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
-import { RunStory } from '../../run-story.js';
+import { RunProgressPrinter } from '../../run-story.js';
 import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 import { filtersOf, hasFilter, withFilters } from '../filter-options.js';
 import { explainCommand } from './explain.js';
@@ -98,7 +98,7 @@ function showRun(screen: Screen, run: RunJournal): void {
   for (const child of run.invokedRuns ?? []) field('invoked', `${child.workflowRunId} ${child.workflowState}`);
   field('error', run.error);
   field('result', run.result === undefined ? undefined : JSON.stringify(run.result));
-  new RunStory(screen).print(pageOf(run));
+  new RunProgressPrinter(screen).print(pageOf(run));
 }
 
 function getCommand(shell: Shell): Command {

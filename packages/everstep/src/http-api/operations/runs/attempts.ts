@@ -4,7 +4,7 @@ import { LIMITS, PART } from '../../../config/limits.js';
 import { RunAttempts } from '../../../contract/attempts.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { runKeyOfMessage } from '../../../engine/ids.js';
-import { attemptsOf, NO_LENGTH_LIMIT, stepsOf } from '../../../ports/stores/history-parts.js';
+import { NO_LENGTH_LIMIT, readAttempts, readSteps } from '../../../ports/stores/history-parts.js';
 import type { RunRecord } from '../../../ports/stores/store.js';
 import { operation, type RequestContext, respond } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
@@ -38,8 +38,8 @@ async function openAttemptSource(
     payload: await store.loadPayload({ runKey }),
     head: history.steps,
     tasks: history.tasks,
-    steps: () => stepsOf(store, { ...readOptions, below: history.journalLength, maxOutBytes: LIMITS.maxInlineBytes }),
-    attempts: () => attemptsOf(store, readOptions),
+    steps: () => readSteps(store, { ...readOptions, below: history.journalLength, maxOutBytes: LIMITS.maxInlineBytes }),
+    attempts: () => readAttempts(store, readOptions),
     findStep: (stepId, isWhole) => store.findStep({ runKey, stepId, maxOutBytes: isWhole ? NO_LENGTH_LIMIT : 0 }),
   };
 }

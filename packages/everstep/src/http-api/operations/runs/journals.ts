@@ -3,7 +3,7 @@ import { LIMITS, PART } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { RunJournal } from '../../../contract/runs.js';
 import { CALLBACK_SLOT } from '../../../engine/runs/run.js';
-import { attemptsOf, omittedResultBytes, stepsOf, tasksOf } from '../../../ports/stores/history-parts.js';
+import { omittedResultBytes, readAttempts, readSteps, readTasks } from '../../../ports/stores/history-parts.js';
 import type { RunHistory, RunRecord } from '../../../ports/stores/store.js';
 import type { RunService } from '../../../runtime/services/workflow-service.js';
 import type { RequestContext } from '../../operation.js';
@@ -50,15 +50,15 @@ async function streamJournal(
   const invokedRuns = invokedByStep(invoked);
   const lists = {
     steps: new StreamedList(
-      mapParts(stepsOf(store, { runKey, bounds: PART, below: journalLength }), (steps) =>
+      mapParts(readSteps(store, { runKey, bounds: PART, below: journalLength }), (steps) =>
         steps.map((step) => presentJournalStep(step, redact, invokedRuns)),
       ),
     ),
     tasks: new StreamedList(
-      mapParts(tasksOf(store, { runKey, bounds: PART }), (tasks) => tasks.map((task) => presentTask(task, redact))),
+      mapParts(readTasks(store, { runKey, bounds: PART }), (tasks) => tasks.map((task) => presentTask(task, redact))),
     ),
     attempts: new StreamedList(
-      mapParts(attemptsOf(store, { runKey, bounds: PART }), (attempts) => attempts.filter(isRunAttempt).map(presentAttempt)),
+      mapParts(readAttempts(store, { runKey, bounds: PART }), (attempts) => attempts.filter(isRunAttempt).map(presentAttempt)),
     ),
   };
   // The failure callback has few attempts, so they are read at once.

@@ -118,7 +118,7 @@ async function descendantsOf(store: RunReads, run: RunRecord): Promise<Relatives
   for (const parent of parents) {
     const remaining = LIMITS.maxRelatives - relatives.length;
     // One extra child is read to find out whether the listing is complete.
-    const children = await store.descendantsOf({ runKey: parent.key, limit: remaining + 1 });
+    const children = await store.listDescendants({ runKey: parent.key, limit: remaining + 1 });
     for (const child of children.slice(0, remaining)) {
       const relation = originOf(child);
       if (!relation) continue;

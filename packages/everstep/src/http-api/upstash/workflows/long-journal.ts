@@ -8,7 +8,7 @@ import {
   stepEntry,
   type WireEntry,
 } from '../../../dialects/upstash/journal.js';
-import { stepsOf, yieldToOthers } from '../../../ports/stores/history-parts.js';
+import { readSteps, yieldToOthers } from '../../../ports/stores/history-parts.js';
 import type { HistoryStore, ListedStep } from '../../../ports/stores/store.js';
 
 /**
@@ -30,13 +30,13 @@ async function* groupOf(store: HistoryStore, runKey: string, firstStep: ListedSt
 /** Yields the entries of a long journal. `recordedCount` is the number of steps that were recorded when `source` was read. */
 export async function* longJournal(
   store: HistoryStore,
-  source: Omit<JournalSource, 'recorded'>,
+  source: Omit<JournalSource, 'recordedSteps'>,
   recordedCount: number,
 ): AsyncGenerator<readonly WireEntry[]> {
   const { runKey, payload, openSteps } = source;
   yield [firstEntry(runKey, payload)];
   let group: number | null = null;
-  for await (const part of stepsOf(store, { runKey, bounds: PART, below: recordedCount })) {
+  for await (const part of readSteps(store, { runKey, bounds: PART, below: recordedCount })) {
     const entries: WireEntry[] = [];
     for (const step of part) {
       if (step.group !== group && step.concurrent > 1)

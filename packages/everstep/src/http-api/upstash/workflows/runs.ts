@@ -77,7 +77,7 @@ const getJournal = operation({
     if (!isShort)
       return respond(200, streamedResponse<WireEntry[]>(new StreamedList(longJournal(reads.runs, source, journalLength))));
     const recordedSteps = (await reads.runs.loadJournal({ runKey, from: 0 })).slice(0, journalLength);
-    return respond(200, [...wireJournal({ ...source, recorded: recordedSteps })]);
+    return respond(200, [...wireJournal({ ...source, recordedSteps })]);
   },
 });
 

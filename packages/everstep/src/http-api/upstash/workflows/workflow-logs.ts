@@ -5,7 +5,7 @@ import { LIMITS, PART } from '../../../config/limits.js';
 import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
 import { INDEXED_RUN_FILTERS } from '../../../contract/filters/run-filters.js';
 import { firstMessageId } from '../../../dialects/upstash/journal.js';
-import { attemptsOf, omittedResultBytes, stepsOf, tasksOf, withWholeResult } from '../../../ports/stores/history-parts.js';
+import { omittedResultBytes, readAttempts, readSteps, readTasks, withWholeResult } from '../../../ports/stores/history-parts.js';
 import type { ListedRun, RunFilter, RunRecord } from '../../../ports/stores/store.js';
 import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
 import { isEmptyRange } from '../../operations/filters.js';
@@ -39,7 +39,7 @@ type LogQuery = StaticDecode<typeof LogQuery>;
 async function hasMessage(store: RunReads, { key }: RunRecord, wantedId: string): Promise<boolean> {
   if (firstMessageId(key) === wantedId) return true;
   const partQuery = { runKey: key, bounds: PART };
-  const lists = [stepsOf(store, { ...partQuery, maxOutBytes: 0 }), tasksOf(store, partQuery), attemptsOf(store, partQuery)];
+  const lists = [readSteps(store, { ...partQuery, maxOutBytes: 0 }), readTasks(store, partQuery), readAttempts(store, partQuery)];
   for (const list of lists) for await (const part of list) if (part.some(({ messageId }) => messageId === wantedId)) return true;
   return false;
 }

@@ -1,8 +1,8 @@
 /** Usage and daily counters of queue instances in the store. */
-import type { CountOfDay, DayCountKind } from '../../../engine/writes.js';
+import type { DailyCount, DayCountKind } from '../../../engine/writes.js';
 import type { AccountId } from './records.js';
 
-export type { CountOfDay, DayCountKind } from '../../../engine/writes.js';
+export type { DailyCount, DayCountKind } from '../../../engine/writes.js';
 
 /** Messages of one instance, billed to one account at one price, in one calendar month. */
 export interface UsageRecord {
@@ -45,7 +45,7 @@ export interface UsageStore {
    */
   usageByDay(query: { readonly instanceId: string; readonly fromDay: string }): Promise<readonly DayUsageRecord[]>;
   /** Adds to the counters of a day, in one transaction, for events without a unit. */
-  countOfDay(counts: readonly Omit<CountOfDay, 'kind'>[]): Promise<void>;
+  countOfDay(counts: readonly Omit<DailyCount, 'kind'>[]): Promise<void>;
   /** Returns the counters of the instance since `fromDay` (days since 1970), newest first. `count-of-day` writes add to them. */
   countsByDay(query: { readonly instanceId: string; readonly fromDay: number }): Promise<readonly DayCount[]>;
 }

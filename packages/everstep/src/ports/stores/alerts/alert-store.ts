@@ -21,7 +21,7 @@ export interface AlertStore {
   /** Lists events that were not evaluated yet, oldest first. */
   events(query: { readonly instanceId: string; readonly limit: number }): Promise<readonly AlertEvent[]>;
   /** Lists all open alerts, oldest first. */
-  open(query: { readonly instanceId: string }): Promise<readonly Alert[]>;
+  listOpen(query: { readonly instanceId: string }): Promise<readonly Alert[]>;
   /**
    * Writes the changes that an evaluation of the rules made to alerts, and removes the evaluated events, in one transaction.
    * Returns false without a change if another process has already evaluated one of the events, or has opened one of the alerts.

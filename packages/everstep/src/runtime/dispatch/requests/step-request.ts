@@ -37,7 +37,7 @@ export function journalHeldByWorker({ hold, misses, durableRun }: CachedRun): He
 }
 
 /** The parts of a call that its task determines. */
-type StepCallParts = Pick<StepCall, 'request' | 'recorded' | 'open' | 'payload' | 'introduced'>;
+type StepCallParts = Pick<StepCall, 'request' | 'recordedSteps' | 'openSteps' | 'payload' | 'hasIntroducedItself'>;
 
 /** Inputs of a request. */
 export interface RequestSources {
@@ -51,7 +51,7 @@ const entryOf = ({ stepId, name, type, out }: RecordedStep): JournalEntry =>
 
 /** The journal entries that the worker does not hold, and the mark after them. */
 interface UnsentJournal {
-  readonly recorded: readonly RecordedStep[];
+  readonly recordedSteps: readonly RecordedStep[];
   readonly entries: readonly JournalEntry[];
   readonly endMark: JournalMark;
 }
@@ -61,12 +61,12 @@ async function readUnsent({ store, slices }: RequestSources, entry: CachedRun, s
   const { key: runKey, instanceId, journalLength: length, journalBytes } = entry.durableRun;
   const { digestedPrefix } = entry;
   let endMark = digestedPrefix.length >= start.length && digestedPrefix.length <= length ? digestedPrefix : start;
-  const recorded: RecordedStep[] = [];
+  const recordedSteps: RecordedStep[] = [];
   const entries: JournalEntry[] = [];
   const append = (steps: readonly RecordedStep[]): void => {
     const from = start.length + entries.length;
     for (const step of steps.slice(0, length - from)) {
-      recorded.push(step);
+      recordedSteps.push(step);
       entries.push(entryOf(step));
     }
     const undigestedEntries = entries.slice(Math.max(0, endMark.length - start.length));
@@ -75,14 +75,14 @@ async function readUnsent({ store, slices }: RequestSources, entry: CachedRun, s
   const unsentBytes = length === 0 ? 0 : (journalBytes * (length - start.length)) / length;
   if (unsentBytes < LONG_BYTES) {
     if (start.length < length) append(await store.loadJournal({ runKey, from: start.length }));
-    return { recorded, entries, endMark };
+    return { recordedSteps, entries, endMark };
   }
   for (let from = start.length; from < length; from = start.length + entries.length) {
     const lengthBefore = entries.length;
     await slices.run(instanceId, async () => append(await store.loadJournal({ runKey, from, maxBytes: LONG_BYTES })));
     if (entries.length === lengthBefore) break;
   }
-  return { recorded, entries, endMark };
+  return { recordedSteps, entries, endMark };
 }
 
 /** Builds the request. Resolves with it and the mark after the last journal entry that it contains. */
@@ -97,7 +97,7 @@ export async function buildStepRequest(
   const start: JournalMark = heldJournal ?? EMPTY_JOURNAL;
   const from = start.length;
   const length = run.journalLength;
-  const { recorded, entries, endMark } = await readUnsent(sources, entry, start);
+  const { recordedSteps, entries, endMark } = await readUnsent(sources, entry, start);
   noteDigest(entry, endMark);
   let payload: RunPayload | null = null;
   let input: RunInput | undefined;
@@ -128,11 +128,11 @@ export async function buildStepRequest(
   };
   const callParts: StepCallParts = {
     request,
-    recorded,
-    open: [...run.tasks.values()].filter(
+    recordedSteps,
+    openSteps: [...run.tasks.values()].filter(
       (openTask): openTask is StepTask => openTask.kind !== 'advance' && openTask.kind !== 'callback',
     ),
-    introduced: (run.settings.steps?.introduced ?? true) || length > 0 || run.quietAt >= 0,
+    hasIntroducedItself: (run.settings.steps?.introduced ?? true) || length > 0 || run.quietAt >= 0,
     ...(payload ? { payload } : {}),
   };
   return { callParts, endMark };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type CountOfDay, DAYS_KEPT, type DayCount } from '../../../ports/stores/account-store.js';
+import { DAYS_KEPT, type DailyCount, type DayCount } from '../../../ports/stores/account-store.js';
 import { type OpenStore, withStore } from '../harness.js';
 import { apply, INSTANCE, OTHER_INSTANCE, unit } from '../samples.js';
 
@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000;
 const TODAY = Date.UTC(2026, 10, 21) / DAY_MS;
 const NOON = (TODAY + 0.5) * DAY_MS;
 
-const count = (count: number, overrides: Partial<CountOfDay> = {}): CountOfDay => ({
+const count = (count: number, overrides: Partial<DailyCount> = {}): DailyCount => ({
   kind: 'count-of-day',
   instanceId: INSTANCE,
   what: 'run',

@@ -152,7 +152,7 @@ export function instanceRemovalConformance(open: OpenStore): void {
           schedules.map(({ instanceId }) => instanceId),
           [OTHER_INSTANCE],
         );
-        const dueRepairs = await reopened.repairs.due({ before: T0 + 99, limit: 10, driver: null });
+        const dueRepairs = await reopened.repairs.claimDue({ before: T0 + 99, limit: 10, driver: null });
         assert.deepEqual(
           dueRepairs.map(({ repair }) => repair.instanceId),
           [OTHER_INSTANCE],

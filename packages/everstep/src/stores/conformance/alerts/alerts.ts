@@ -54,7 +54,7 @@ export function alertConformance(open: OpenStore): void {
         assert.equal(await alerts.record(round), true);
         assert.equal(await alerts.record({ ...round, changes: [addition(alert(2))] }), false, 'the event was evaluated');
         assert.deepEqual(await alerts.events({ ...INSTANCE_QUERY, limit: 10 }), [event(2)]);
-        assert.deepEqual(await alerts.open(INSTANCE_QUERY), [alert(1)]);
+        assert.deepEqual(await alerts.listOpen(INSTANCE_QUERY), [alert(1)]);
       }),
     );
 
@@ -67,7 +67,7 @@ export function alertConformance(open: OpenStore): void {
           await alerts.record({ ...INSTANCE_QUERY, changes: [addition(alert(3)), addition(sameSubject)], eventIds: [] }),
           false,
         );
-        assert.deepEqual(await alerts.open(INSTANCE_QUERY), [alert(1)], 'nothing of the round was written');
+        assert.deepEqual(await alerts.listOpen(INSTANCE_QUERY), [alert(1)], 'nothing of the round was written');
         const endedAlert = alert(1, { endedAt: T0 + 5, occurrences: 4, lastAt: T0 + 4, notice: 'ended', notifyAt: T0 + 5 });
         assert.equal(await alerts.record({ ...INSTANCE_QUERY, changes: [update(endedAlert)], eventIds: [] }), true);
         assert.equal(await alerts.record({ ...INSTANCE_QUERY, changes: [update(endedAlert)], eventIds: [] }), false);

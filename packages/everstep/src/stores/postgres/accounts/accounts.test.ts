@@ -17,7 +17,7 @@ import { createAuditStore } from '../../shared/audit/audit-chain.js';
 import { Database, statement, type TransactionSession } from '../connection/connection.js';
 import { migrate } from '../connection/migrate.js';
 import { SqlSession } from '../connection/sql-session.js';
-import { engineOf } from '../sharding/detection.js';
+import { detectEngine } from '../sharding/detection.js';
 import { openTestSchemas } from '../testing/schemas.js';
 import { createPostgresAccounts } from './accounts.js';
 import { countMessages } from './usage-counts.js';
@@ -33,7 +33,7 @@ if (typeof schemas === 'string') {
   const database = new Database({ url: schema.url, log });
   after(() => database.close());
   await migrate(database, schema.url);
-  database.engine = await engineOf(database, log);
+  database.engine = await detectEngine(database, log);
   const accounts = createPostgresAccounts(database, new SqlSession(database));
 
   /** Declares a test that starts with empty tables. */

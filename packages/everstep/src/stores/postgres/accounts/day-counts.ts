@@ -2,7 +2,7 @@
  * Writes the day counts of a batch. As with usage, each connection adds to its own rows. Days that are no longer read are removed
  * when a new day starts, in a separate transaction.
  */
-import { type CountOfDay, DAYS_KEPT } from '../../../ports/stores/account-store.js';
+import { DAYS_KEPT, type DailyCount } from '../../../ports/stores/account-store.js';
 import { DAY_MS, DaySums, REMOVED_AT_ONCE } from '../../shared/accounts/day-counts.js';
 import { type Database, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import { SHARDS } from './usage-counts.js';
@@ -26,7 +26,7 @@ const REMOVE = statement(`
 const REMOVE_ALL = statement('DELETE FROM day_count WHERE day < $1');
 
 /** Sends all counts of a batch without waiting. */
-export function countDays(session: TransactionSession, counts: readonly Omit<CountOfDay, 'kind'>[]): void {
+export function countDays(session: TransactionSession, counts: readonly Omit<DailyCount, 'kind'>[]): void {
   const sums = new DaySums();
   for (const dayCount of counts) sums.add(dayCount);
   const rows = sums.take();
@@ -50,7 +50,7 @@ export class OldDays {
   }
 
   /** Must be called after the counts are committed. Never rejects: rows that could not be removed are removed later. */
-  async noteCounts(counts: readonly Pick<CountOfDay, 'at'>[]): Promise<void> {
+  async noteCounts(counts: readonly Pick<DailyCount, 'at'>[]): Promise<void> {
     const day = Math.floor(Math.max(...counts.map(({ at }) => at)) / DAY_MS);
     if (day === this.latestDay) return;
     this.latestDay = day;

@@ -23,34 +23,34 @@ if (typeof schemas === 'string') {
   });
   afterEach(() => schema.clear());
   const take = (node: typeof one, runs: number, max: number, instanceId = INSTANCE, day = DAY) =>
-    node.sharedDailyRuns.take({ instanceId, day, runs, max });
+    node.sharedDailyRuns.reserve({ instanceId, day, runs, max });
 
   describe('daily runs in PostgreSQL', () => {
     test('all nodes together start exactly as many as the limit allows', async () => {
       const taken = await Promise.all(Array.from({ length: 90 }, (_, n) => take(nodes[n % 3] ?? one, 1 + (n % 2), 50)));
-      const runs = taken.reduce((sum, each, n) => sum + (each.taken ? 1 + (n % 2) : 0), 0);
+      const runs = taken.reduce((sum, each, n) => sum + (each.isReserved ? 1 + (n % 2) : 0), 0);
       assert.equal(runs, 50);
-      assert.deepEqual(await take(two, 1, 50), { taken: false, used: 50 });
+      assert.deepEqual(await take(two, 1, 50), { isReserved: false, used: 50 });
       assert.equal(await one.sharedDailyRuns.used({ instanceId: INSTANCE, day: DAY }), 50);
     });
 
     test('each instance and each day is counted separately, and a run that was not started is released', async () => {
-      assert.deepEqual(await take(one, 3, 3), { taken: true, used: 3 });
-      assert.deepEqual(await take(two, 1, 3, OTHER_INSTANCE), { taken: true, used: 1 });
-      assert.deepEqual(await take(two, 3, 3, INSTANCE, DAY + 1), { taken: true, used: 3 });
+      assert.deepEqual(await take(one, 3, 3), { isReserved: true, used: 3 });
+      assert.deepEqual(await take(two, 1, 3, OTHER_INSTANCE), { isReserved: true, used: 1 });
+      assert.deepEqual(await take(two, 3, 3, INSTANCE, DAY + 1), { isReserved: true, used: 3 });
       await two.sharedDailyRuns.release({ instanceId: INSTANCE, day: DAY, runs: 2 });
-      assert.deepEqual(await take(two, 3, 3), { taken: false, used: 1 });
-      assert.deepEqual(await take(two, 2, 3), { taken: true, used: 3 });
+      assert.deepEqual(await take(two, 3, 3), { isReserved: false, used: 1 });
+      assert.deepEqual(await take(two, 2, 3), { isReserved: true, used: 3 });
       assert.equal(await one.sharedDailyRuns.used({ instanceId: INSTANCE, day: DAY + 2 }), 0);
     });
 
     test('runs that were started without a limit count as well', async () => {
       const count = { kind: 'count-of-day', instanceId: INSTANCE, what: 'run', count: 4, at: DAY * DAY_MS } as const;
-      assert.deepEqual(await take(one, 1, 5), { taken: true, used: 1 });
+      assert.deepEqual(await take(one, 1, 5), { isReserved: true, used: 1 });
       await apply(one.store, [count]);
       assert.equal(await two.sharedDailyRuns.used({ instanceId: INSTANCE, day: DAY }), 4);
-      assert.deepEqual(await take(two, 2, 5), { taken: false, used: 4 });
-      assert.deepEqual(await take(two, 1, 5), { taken: true, used: 5 });
+      assert.deepEqual(await take(two, 2, 5), { isReserved: false, used: 4 });
+      assert.deepEqual(await take(two, 1, 5), { isReserved: true, used: 5 });
     });
 
     test('old days are removed as later ones are counted', async () => {

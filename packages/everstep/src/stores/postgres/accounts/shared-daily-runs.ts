@@ -30,7 +30,7 @@ const SELECT_USED_RUNS = statement(`
 
 export function createSharedDailyRuns(database: Database): SharedDailyRuns {
   return {
-    take: ({ instanceId, day, runs, max }) =>
+    reserve: ({ instanceId, day, runs, max }) =>
       database.transaction(async (session) => {
         session.send(COMMIT_WITHOUT_SYNC);
         session.send(LOCK, [instanceId, day]);
@@ -38,7 +38,7 @@ export function createSharedDailyRuns(database: Database): SharedDailyRuns {
         const [row] = await session.query(TAKE, [instanceId, day, runs, max]);
         if (!row)
           throw new Error(`the row of day ${day} of the queue instance ${instanceId} was removed while its runs were counted`);
-        return { taken: integer(row, 'taken') === 1, used: integer(row, 'used') };
+        return { isReserved: integer(row, 'taken') === 1, used: integer(row, 'used') };
       }),
     async release({ instanceId, day, runs }) {
       await database.execute(RELEASE, [instanceId, day, runs]);

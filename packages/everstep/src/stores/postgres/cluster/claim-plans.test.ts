@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type pg from 'pg';
 import { advanceTask, apply, creation, INSTANCE, putTasks, sampleRun, T0 } from '../../conformance/samples.js';
-import { Database, statement, type TransactionSession, unprepared } from '../connection/connection.js';
+import { Database, statement, type TransactionSession, unpreparedStatement } from '../connection/connection.js';
 import { migrate } from '../connection/migrate.js';
 import { createPostgresStore } from '../index.js';
 import { IS_ON_CLUSTER } from '../testing/citus.js';
@@ -88,8 +88,8 @@ if (typeof schemas === 'string') {
         for (const [run, dueAt] of [[due, T0] as const, [parked, null] as const])
           await apply(store, [creation(run), ...putTasks(run.key, [advanceTask(dueAt)])]);
         await database.execute(statement('UPDATE task SET claimed_by = $1 WHERE instance_id = $2'), [NODE, INSTANCE]);
-        await database.execute(unprepared(ADD_PARKED_TASKS));
-        await database.execute(unprepared('ANALYZE task'));
+        await database.execute(unpreparedStatement(ADD_PARKED_TASKS));
+        await database.execute(unpreparedStatement('ANALYZE task'));
         const earlierCount = texts.size;
         await database.transaction(release);
         const claims = await database.query(statement('SELECT run_key FROM task WHERE claimed_by = $1 AND due_at IS NOT NULL'), [

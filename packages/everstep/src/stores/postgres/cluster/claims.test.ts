@@ -9,7 +9,7 @@ import type { DueTask } from '../../../ports/stores/store.js';
 import { advanceTask, apply, creation, INSTANCE, OTHER_INSTANCE, putTasks, sampleRun } from '../../conformance/samples.js';
 import { Database, statement } from '../connection/connection.js';
 import { type OpenedNode, openPostgresNode } from '../index.js';
-import { engineOf } from '../sharding/detection.js';
+import { detectEngine } from '../sharding/detection.js';
 import { openTestSchemas } from '../testing/schemas.js';
 import { PostgresCluster } from './cluster.js';
 
@@ -26,19 +26,19 @@ class ReceivedNotices implements ClusterEvents {
   works = 0;
   private waiting: (() => void)[] = [];
 
-  work(): void {
+  onWork(): void {
     this.works++;
     this.wake();
   }
-  suspended(): void {
+  onSuspended(): void {
     this.states.push('suspended');
     this.wake();
   }
-  resumed({ isNewNode }: { readonly isNewNode: boolean }): void {
+  onResumed({ isNewNode }: { readonly isNewNode: boolean }): void {
     this.states.push(isNewNode ? 'new node' : 'resumed');
     this.wake();
   }
-  changed(change: SharedChange): void {
+  onChanged(change: SharedChange): void {
     this.changes.push(change);
     this.wake();
   }
@@ -307,7 +307,7 @@ if (typeof schemas === 'string') {
     test('a node keeps its lease although all of its connections are in use', async () => {
       const leaseMs = 1_200;
       const own = new Database({ url, log, maxConnections: 2 });
-      own.engine = await engineOf(own, log);
+      own.engine = await detectEngine(own, log);
       const cluster = new PostgresCluster(own, { url, log, facts: { host: 'test', version: '0' }, leaseMs });
       const notices = new ReceivedNotices();
       await cluster.readTime();

@@ -2,7 +2,13 @@
 import type { ClaimQuery, Loan, TaskId, WorkInProgress } from '../../../ports/cluster.js';
 import type { DueTask } from '../../../ports/stores/store.js';
 import { integer, text, textOrNull } from '../connection/columns.js';
-import { type Database, inForms, type Session, statement, type TransactionSession } from '../connection/connection.js';
+import {
+  type Database,
+  distributableStatement,
+  type Session,
+  statement,
+  type TransactionSession,
+} from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 import { DUE_TASK_COLUMNS, type DueTasksQuery, dueTaskOf, dueTaskParameters, dueTasksStatement } from '../runs/due-tasks.js';
 import type { RunInstances } from '../runs/run-instances.js';
@@ -40,7 +46,7 @@ const claimStatement = (where: string) =>
   SELECT ${DUE_TASK_COLUMNS}, t.lender FROM t JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
   ORDER BY t.due_at, r.place, t.slot`);
 const CLAIM = claimStatement('true');
-const CLAIM_OF_INSTANCE = inForms(claimStatement('p.instance_id = $4').text, [
+const CLAIM_OF_INSTANCE = distributableStatement(claimStatement('p.instance_id = $4').text, [
   claimStatement('p.instance_id = $4')
     .text.replace('WHERE c.instance_id = picked.instance_id', 'WHERE c.instance_id = $4 AND c.instance_id = picked.instance_id')
     .replace('JOIN run r ON', 'JOIN run r ON r.instance_id = $4 AND'),

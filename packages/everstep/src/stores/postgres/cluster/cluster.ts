@@ -27,7 +27,7 @@ import { claimDue, handOver, readOpenLoans, releaseClaims, releaseLostClaims } f
 import { ExclusiveWork } from './exclusive-work.js';
 import { gateHolderOf, gateHolderOnServers, gateStatusOf, publishGateStatus } from './gate-leases.js';
 import { LeaseWatch } from './lease-watch.js';
-import { type NodeFacts, NodeLease, type Renewal, readTime } from './node-lease.js';
+import { NodeLease, type NodeProperties, type Renewal, readTime } from './node-lease.js';
 import { type Notice, Notices, readNotice } from './notices.js';
 import { claimQueued, claimQueuedOnServers } from './queue-claims.js';
 import { publishPools, readConnections, readMembers, readPools } from './worker-pools.js';
@@ -50,14 +50,14 @@ export interface PostgresClusterOptions {
   readonly log: Log;
   /** Finds the primary among the servers in the URL. By default, a new `Primary` is created. */
   readonly primary?: Primary;
-  readonly facts: NodeFacts;
+  readonly facts: NodeProperties;
   /** Time after which a silent node loses its claims; at least one second. */
   readonly leaseMs?: number;
   /** Called with the number of nodes whose lease expired and whose work this node has taken over. */
   readonly onTakeover?: (nodes: number) => void;
 }
 
-const NO_EVENTS: ClusterEvents = { work: () => {}, suspended: () => {}, resumed: () => {}, changed: () => {} };
+const NO_EVENTS: ClusterEvents = { onWork: () => {}, onSuspended: () => {}, onResumed: () => {}, onChanged: () => {} };
 
 export class PostgresCluster implements Cluster, NodeWorkers {
   private readonly database: Database;
@@ -105,8 +105,8 @@ export class PostgresCluster implements Cluster, NodeWorkers {
       log,
       onReceived: (payload) => this.onNotice(payload),
       onMissed: () => {
-        this.events.work();
-        this.events.changed({ kind: 'everything' });
+        this.events.onWork();
+        this.events.onChanged({ kind: 'everything' });
       },
     });
   }
@@ -158,7 +158,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   async join(events: ClusterEvents): Promise<void> {
     await this.notices.listen();
     this.hasJoined = true;
-    this.time.learn(await joinWithDetectedEngine(this.database, () => this.lease.join()));
+    this.time.addSample(await joinWithDetectedEngine(this.database, () => this.lease.join()));
     this.events = events;
     this.watchExpiry();
     this.renewSoon(this.lease.leaseMs / RENEWALS_PER_LEASE);
@@ -187,8 +187,8 @@ export class PostgresCluster implements Cluster, NodeWorkers {
       return;
     }
     // That node is gone, so this node's cached state of the cluster is outdated.
-    this.events.changed({ kind: 'everything' });
-    this.events.work();
+    this.events.onChanged({ kind: 'everything' });
+    this.events.onWork();
   }
 
   openLoans(loans: readonly Loan[]): Promise<readonly Loan[]> {
@@ -244,7 +244,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     for (const { instanceId, key } of keys) {
       const change: SharedChange = { kind: 'flow-control', instanceId, key };
       this.notify(change);
-      void this.events.changed(change);
+      void this.events.onChanged(change);
     }
   }
 
@@ -300,7 +300,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   private async sampleTime(maxSamples: number): Promise<void> {
     for (let n = 0; n < maxSamples && !this.hasLeft && this.time.uncertaintyMs > MAX_UNCERTAINTY_MS; n++) {
-      this.time.learn(await readTime(this.leaseDatabase));
+      this.time.addSample(await readTime(this.leaseDatabase));
     }
   }
 
@@ -328,7 +328,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private async renew(): Promise<void> {
     try {
       const renewal = await this.lease.renew();
-      this.time.learn(renewal);
+      this.time.addSample(renewal);
       if (renewal.isRenewed) this.onLeaseRenewed(renewal);
       else await this.joinAgain();
       this.sampleTimeSoon();
@@ -347,7 +347,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     if (this.isSuspended) {
       this.isSuspended = false;
       this.log.info({ node: this.nodeId }, 'lease renewed, node starts work again');
-      this.events.resumed({ isNewNode: false });
+      this.events.onResumed({ isNewNode: false });
     }
     clearTimeout(this.takeoverTimer);
     if (nextEndAt !== null)
@@ -357,13 +357,13 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private async joinAgain(): Promise<void> {
     const previousNode = this.nodeId;
     // Work is suspended first, because the claims of this node now belong to other nodes.
-    if (!this.isSuspended) this.events.suspended();
+    if (!this.isSuspended) this.events.onSuspended();
     this.isSuspended = true;
-    this.time.learn(await this.lease.join());
+    this.time.addSample(await this.lease.join());
     this.isSuspended = false;
     this.watchExpiry();
     this.log.warn({ previousNode, node: this.nodeId }, 'lease was taken over, node joined again');
-    this.events.resumed({ isNewNode: true });
+    this.events.onResumed({ isNewNode: true });
   }
 
   private watchExpiry(): void {
@@ -374,7 +374,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     if (this.isSuspended || this.hasLeft) return;
     this.isSuspended = true;
     this.log.warn({ node: this.nodeId }, 'lease expired, node starts no work until it is renewed');
-    this.events.suspended();
+    this.events.onSuspended();
   }
 
   private async takeOver(): Promise<void> {
@@ -384,8 +384,8 @@ export class PostgresCluster implements Cluster, NodeWorkers {
       if (removedCount === 0) return;
       this.log.warn({ nodes: removedCount }, 'took over the work of nodes whose lease expired');
       this.onTakeover(removedCount);
-      this.events.work();
-      this.events.changed({ kind: 'everything' });
+      this.events.onWork();
+      this.events.onChanged({ kind: 'everything' });
       this.send({ [WORK]: '*', from: this.nodeId, change: { kind: 'everything' } });
       this.releaseLostClaimsSoon();
     } catch (error) {
@@ -402,7 +402,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
       .then((hasReleased) => {
         if (!hasReleased || this.hasLeft) return;
         this.log.warn({ node: this.nodeId }, 'released tasks claimed by a removed node');
-        this.events.work();
+        this.events.onWork();
         this.send({ [WORK]: '*', from: this.nodeId });
       })
       .catch((error: unknown) => this.log.warn({ error: String(error) }, 'scan for tasks of removed nodes failed'))
@@ -421,11 +421,11 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   private onNotice(payload: string): void {
     const { work, from, change, ask: requestNumber, to, heard: confirmedNumber } = readNotice(payload);
-    if (work === '*' || work === this.nodeId) this.events.work();
+    if (work === '*' || work === this.nodeId) this.events.onWork();
     if (to === this.nodeId && confirmedNumber !== undefined && from !== undefined)
       this.confirmations.confirm(confirmedNumber, from);
     if (!change || from === this.nodeId) return;
-    const changeApplied = Promise.resolve(this.events.changed(change));
+    const changeApplied = Promise.resolve(this.events.onChanged(change));
     if (requestNumber !== undefined && from !== undefined) {
       void changeApplied.then(() => this.send({ from: this.nodeId, to: from, heard: requestNumber }));
     }

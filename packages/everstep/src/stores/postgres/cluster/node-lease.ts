@@ -36,7 +36,7 @@ const COUNT_CLAIMS = statement(`
 const COUNT_GATES = statement('SELECT node_id, count(*) AS count FROM gate_lease GROUP BY 1');
 const LEAVE = statement('DELETE FROM node WHERE node_id = $1');
 
-export interface NodeFacts {
+export interface NodeProperties {
   readonly host: string;
   readonly version: string;
   /** URL at which workers reach this node; null or absent if the node has no separate address. */
@@ -67,7 +67,7 @@ export class NodeLease {
   readonly leaseMs: number;
   private readonly leaseDatabase: Database;
   private readonly database: Database;
-  private readonly facts: NodeFacts;
+  private readonly facts: NodeProperties;
   private id = '';
   private validUntil = Number.NEGATIVE_INFINITY;
 
@@ -75,7 +75,7 @@ export class NodeLease {
   constructor(
     { leaseDatabase, database }: { readonly leaseDatabase: Database; readonly database: Database },
     leaseMs: number,
-    facts: NodeFacts,
+    facts: NodeProperties,
   ) {
     this.leaseDatabase = leaseDatabase;
     this.database = database;

@@ -7,7 +7,7 @@ import { apply, creation, INSTANCE, OTHER_INSTANCE, putTasks, sampleRun } from '
 import { Database, statement, type TransactionSession } from '../connection/connection.js';
 import { migrate } from '../connection/migrate.js';
 import { createPostgresStore } from '../index.js';
-import { engineOf } from '../sharding/detection.js';
+import { detectEngine } from '../sharding/detection.js';
 import { openTestSchemas } from '../testing/schemas.js';
 import { PostgresCluster } from './cluster.js';
 import { takeGate } from './distributed-claims.js';
@@ -16,7 +16,7 @@ import { claimQueued, claimQueuedOnServers } from './queue-claims.js';
 
 const schemas = await openTestSchemas();
 const log = { debug() {}, info() {}, warn() {}, error() {} };
-const events = { work() {}, suspended() {}, resumed() {}, changed() {} };
+const events = { onWork() {}, onSuspended() {}, onResumed() {}, onChanged() {} };
 
 /** A cluster whose clock is wrong by the given number of milliseconds. */
 class SkewedClockCluster extends PostgresCluster {
@@ -46,7 +46,7 @@ if (typeof schemas === 'string') {
   const openTransactions: OpenTransaction[] = [];
   const database = new Database({ url, log });
   await migrate(database, url);
-  database.engine = await engineOf(database, log);
+  database.engine = await detectEngine(database, log);
   const { isDistributed } = database.engine;
   after(() => database.close());
   afterEach(async () => {

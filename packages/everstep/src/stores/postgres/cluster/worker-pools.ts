@@ -1,5 +1,5 @@
 /** Publishes the workers that are connected to this node, and reads those of the other nodes. */
-import type { ClusterMember, NodePool, PoolChanges, PoolName } from '../../../ports/node-workers.js';
+import type { ClusterMember, NodePool, PoolChanges, PoolKey } from '../../../ports/node-workers.js';
 import type { WorkerStatus } from '../../../ports/workers.js';
 import { integer, json, type Row, text, textOrNull } from '../connection/columns.js';
 import { type Session, statement, type TransactionSession } from '../connection/connection.js';
@@ -51,15 +51,15 @@ export async function readConnections(session: Session, instanceId: string, node
   return rows.flatMap((row) => json<readonly WorkerStatus[]>(row, 'connections'));
 }
 
-const poolNameColumns = ({ instanceId, app }: PoolName) => ({ instance_id: instanceId, app });
+const poolNameColumns = ({ instanceId, app }: PoolKey) => ({ instance_id: instanceId, app });
 
 /** Publishes the pools of this node. `isVisible` is true if other nodes must read the pools again. */
 export async function publishPools(
   session: TransactionSession,
   nodeId: string,
-  { put, removed, isVisible }: PoolChanges,
+  { put, removed, othersMustReload }: PoolChanges,
 ): Promise<void> {
-  if (isVisible && (await session.execute(INCREMENT_VERSION, [nodeId])) === 0) return;
+  if (othersMustReload && (await session.execute(INCREMENT_VERSION, [nodeId])) === 0) return;
   const rows = put.map(({ slots, workflows, connections, ...name }) => ({
     ...{ ...poolNameColumns(name), places: slots },
     ...{ workflows: JSON.stringify(workflows), connections: JSON.stringify(connections) },

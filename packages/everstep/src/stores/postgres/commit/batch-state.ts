@@ -9,7 +9,7 @@
 import type { CommitResult, CommitUnit, RunReference, StoreGuard } from '../../../engine/writes.js';
 import { flag, integer, type Row, text, textOrNull } from '../connection/columns.js';
 import {
-  inForms,
+  distributableStatement,
   type SqlValue,
   type Statement,
   statement,
@@ -22,7 +22,7 @@ import { lockRepairs } from '../repairs/repairs.js';
 import { type DeduplicationId, deduplicationKeyOf, type LockedIds, lockDeduplicationIds } from '../runs/deduplication-ids.js';
 import { RUN_KEY } from '../runs/tables.js';
 import { type ControlledWrite, ControlState } from './control-state.js';
-import type { ExpectedRuns, KnownDeadLetter, KnownRun, RunInInstance } from './known-run.js';
+import type { BatchDeadLetter, BatchRun, ExpectedRuns, RunInInstance } from './known-run.js';
 import { type LockSet, scopedKey } from './lock-set.js';
 
 const RUN_ID = { instance_id: 'text', workflow_run_id: 'text' } as const satisfies Columns;
@@ -46,7 +46,7 @@ const RUNS_AND_INVOKERS = `(
   UNION SELECT t.instance_id, t.run_key FROM ${unnest(CHILD, Object.keys(RUN_KEY).length + 1)} AS c(${columnNames(CHILD)})
   JOIN task t ON t.instance_id = c.child_instance AND t.child_run_key = c.child_key) u`;
 /** The form for distributed tables also compares the instance outside the UNION, where the planner finds it. */
-const LOCK_RUNS_AND_INVOKERS = inForms(lockRunsSql(RUNS_AND_INVOKERS), [
+const LOCK_RUNS_AND_INVOKERS = distributableStatement(lockRunsSql(RUNS_AND_INVOKERS), [
   lockRunsSql(`${RUNS_AND_INVOKERS} JOIN unnest($1::text[]) AS i(instance_id) ON i.instance_id = u.instance_id`).replace(
     'a.instance_id = u.instance_id AND',
     'a.instance_id = i.instance_id AND a.instance_id = u.instance_id AND',
@@ -91,7 +91,7 @@ export interface LockedBatch {
   readonly instances: ReadonlyMap<string, string>;
 }
 
-const knownDeadLetterOf = (row: Row): KnownDeadLetter => ({
+const knownDeadLetterOf = (row: Row): BatchDeadLetter => ({
   instanceId: text(row, 'instance_id'),
   dlqId: text(row, 'dlq_id'),
   runKey: text(row, 'run_key'),
@@ -108,12 +108,12 @@ const NO_ROWS = Promise.resolve<readonly Row[]>([]);
 export class BatchState {
   /** Instance ids of the runs that existed before the batch, by run key. */
   private readonly instances: ReadonlyMap<string, string>;
-  private readonly runs = new Map<string, KnownRun>();
+  private readonly runs = new Map<string, BatchRun>();
   /** Runs that the batch created, and those that deduplication ids refer to. */
   private readonly references = new Map<string, RunReference>();
   /** The active runs of each id, oldest first. */
   private readonly activeIds = new Map<string, RunReference[]>();
-  private readonly deadLetters = new Map<string, KnownDeadLetter>();
+  private readonly deadLetters = new Map<string, BatchDeadLetter>();
   /** Message ids of the open tasks in the lock set, by run and then slot. */
   private readonly tasks = new Map<string, Map<number, string>>();
   private readonly schedules = new Map<string, number | null>();
@@ -216,7 +216,7 @@ export class BatchState {
   }
 
   /** All runs that the batch has read or created, in their state after the batch. */
-  get knownRuns(): Iterable<KnownRun> {
+  get allRuns(): Iterable<BatchRun> {
     return this.runs.values();
   }
 
@@ -276,14 +276,14 @@ export class BatchState {
   }
 
   /** Sets the version of a run after an applied unit. Returns the run if its row must be updated, otherwise null. */
-  moveRun(runKey: string, version: number): KnownRun | null {
+  moveRun(runKey: string, version: number): BatchRun | null {
     const run = this.requireRun(runKey);
     run.version = version;
     return run.isActive && !this.expectedRuns.has(runKey) ? run : null;
   }
 
   /** Returns the run. Throws if it does not exist, because the write that names it is then faulty. */
-  requireRun(runKey: string): KnownRun {
+  requireRun(runKey: string): BatchRun {
     const run = this.runs.get(runKey);
     if (!run) throw new Error(`there is no run with the key ${runKey}`);
     return run;
@@ -294,7 +294,7 @@ export class BatchState {
     return this.runs.get(runKey)?.instanceId ?? this.instances.get(runKey) ?? null;
   }
 
-  requireDeadLetter(instanceId: string, dlqId: string): KnownDeadLetter {
+  requireDeadLetter(instanceId: string, dlqId: string): BatchDeadLetter {
     const entry = this.deadLetters.get(scopedKey(instanceId, dlqId));
     if (!entry) throw new Error(`there is no dead letter ${dlqId}`);
     return entry;
@@ -306,7 +306,7 @@ export class BatchState {
   }
 
   /** Records a new run. `isMessage` is true for a message, which is not found by its run id. */
-  createRun(run: KnownRun, createdAt: number, isMessage: boolean): void {
+  createRun(run: BatchRun, createdAt: number, isMessage: boolean): void {
     if (this.runs.has(run.runKey)) throw new Error(`a run with the key ${run.runKey} already exists`);
     this.runs.set(run.runKey, run);
     const reference = { runKey: run.runKey, workflowRunId: run.workflowRunId, createdAt };
@@ -315,7 +315,7 @@ export class BatchState {
   }
 
   /** Records the end of the run. Throws if it has already ended: a late write must not overwrite the outcome. */
-  endRun(runKey: string): KnownRun {
+  endRun(runKey: string): BatchRun {
     const run = this.requireRun(runKey);
     if (!run.isActive) throw new Error(`the run ${runKey} has already ended`);
     run.isActive = false;
@@ -325,11 +325,11 @@ export class BatchState {
     return run;
   }
 
-  addDeadLetter(entry: KnownDeadLetter): void {
+  addDeadLetter(entry: BatchDeadLetter): void {
     this.deadLetters.set(scopedKey(entry.instanceId, entry.dlqId), entry);
   }
 
-  removeDeadLetter({ instanceId, dlqId }: KnownDeadLetter): void {
+  removeDeadLetter({ instanceId, dlqId }: BatchDeadLetter): void {
     this.deadLetters.delete(scopedKey(instanceId, dlqId));
   }
 

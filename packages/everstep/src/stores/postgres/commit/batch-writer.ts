@@ -204,7 +204,7 @@ export class BatchWriter {
         { retryOn: RETRYABLE_CONSTRAINTS, genericPlans: true },
       );
       if (expectedRuns && attempts > 1) this.versions.noteConflict();
-      this.versions.remember(state.knownRuns);
+      this.versions.remember(state.allRuns);
       this.onLimitsChanged(await batch.changedLimits());
       for (const [runKey, instance] of locks.createdRuns) this.instances.remember(runKey, instance);
       const dayCounts = units.flatMap(({ writes }) => writes.filter((write) => write.kind === 'count-of-day'));

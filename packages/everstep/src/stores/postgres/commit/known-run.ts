@@ -7,7 +7,7 @@ export interface RunInInstance {
 }
 
 /** A run that a batch has read or created. */
-export interface KnownRun extends RunInInstance {
+export interface BatchRun extends RunInInstance {
   isActive: boolean;
   /** Id of the run; empty if the run had ended before the batch, because no guard or write then depends on the id. */
   workflowRunId: string;
@@ -24,7 +24,7 @@ export interface KnownRun extends RunInInstance {
 /** A run that a batch decides on without reading it. */
 export interface ExpectedRun {
   /** The run with its expected version. Whether it has that version is checked later. */
-  readonly run: KnownRun;
+  readonly run: BatchRun;
   /** The version after the last decision of the batch. */
   version: number;
 }
@@ -33,7 +33,7 @@ export interface ExpectedRun {
 export type ExpectedRuns = ReadonlyMap<string, Readonly<ExpectedRun>>;
 
 /** An existing dead letter, with its run. */
-export interface KnownDeadLetter extends RunInInstance {
+export interface BatchDeadLetter extends RunInInstance {
   readonly dlqId: string;
   readonly workflowUrl: string;
   /** Fingerprint of its group; null if it has none. */

@@ -24,9 +24,9 @@ import {
   unit,
   waitTask,
 } from '../../conformance/samples.js';
-import { Database, unprepared } from '../connection/connection.js';
+import { Database, unpreparedStatement } from '../connection/connection.js';
 import { openPostgresStore } from '../index.js';
-import { engineOf } from '../sharding/detection.js';
+import { detectEngine } from '../sharding/detection.js';
 import { IS_ON_CLUSTER } from '../testing/citus.js';
 import { openTestSchemas } from '../testing/schemas.js';
 import { BatchWriter, type Commits } from './batch-writer.js';
@@ -185,7 +185,7 @@ if (typeof schemas === 'string') {
     const { url } = await schemas.make();
     await (await openPostgresStore({ url, log })).close();
     const database = new Database({ url, log });
-    database.engine = await engineOf(database, log);
+    database.engine = await detectEngine(database, log);
     after(() => database.close());
     const nodes = NODES.map((node) => {
       const claiming = () => ({ claimant: `node ${node}`, now: T0 + 40 });
@@ -194,7 +194,7 @@ if (typeof schemas === 'string') {
     const tables = async () => {
       const rows: [table: string, rows: readonly string[]][] = [];
       for (const [table, columns] of Object.entries(TABLES)) {
-        const found = await database.query(unprepared(`SELECT ${columns} FROM ${table}`));
+        const found = await database.query(unpreparedStatement(`SELECT ${columns} FROM ${table}`));
         rows.push([table, found.map((row) => JSON.stringify(row)).sort()]);
       }
       return rows;

@@ -14,12 +14,12 @@ import {
   unit,
   waitTask,
 } from '../../conformance/samples.js';
-import type { KnownRun } from './known-run.js';
+import type { BatchRun } from './known-run.js';
 import { READS_AFTER_CONFLICT, RunVersions } from './run-versions.js';
 
 const run = sampleRun(1);
 const runKey = run.key;
-const known = (overrides: Partial<KnownRun> = {}): KnownRun => ({
+const known = (overrides: Partial<BatchRun> = {}): BatchRun => ({
   ...{ instanceId: INSTANCE, runKey, isActive: true, workflowRunId: run.workflowRunId, version: 7, queue: null },
   ...{ mayHaveWaiters: false, isNew: true, ...overrides },
 });
@@ -27,7 +27,7 @@ const decision: StoreGuard = { kind: 'run-active', runKey, version: 7, next: 8 }
 const step: StoreWrite = { kind: 'record-step', runKey, step: sampleStep(0) };
 const decided = (...writes: readonly StoreWrite[]): CommitUnit => unit(writes, [decision]);
 
-function knowing(...runs: readonly KnownRun[]): RunVersions {
+function knowing(...runs: readonly BatchRun[]): RunVersions {
   const versions = new RunVersions();
   versions.remember(runs);
   return versions;

@@ -6,7 +6,7 @@
  * Keeps invariant 22.
  */
 import { type CommitUnit, type StoreGuard, type StoreWrite, writeFacts } from '../../../engine/writes.js';
-import type { ExpectedRun, ExpectedRuns, KnownRun } from './known-run.js';
+import type { BatchRun, ExpectedRun, ExpectedRuns } from './known-run.js';
 import { RecentEntries } from './recent-entries.js';
 
 /** Minimum number of active runs that are remembered; the maximum is twice as high. */
@@ -15,7 +15,7 @@ const MIN_REMEMBERED_RUNS = 20_000;
 export const READS_AFTER_CONFLICT = 8;
 
 export class RunVersions {
-  private readonly runs: RecentEntries<Readonly<KnownRun>>;
+  private readonly runs: RecentEntries<Readonly<BatchRun>>;
   private remainingReads = 0;
 
   constructor(minRememberedRuns = MIN_REMEMBERED_RUNS) {
@@ -62,7 +62,7 @@ export class RunVersions {
   }
 
   /** Remembers the runs as a commit left them. */
-  remember(runs: Iterable<KnownRun>): void {
+  remember(runs: Iterable<BatchRun>): void {
     for (const run of runs) {
       if (run.isActive) this.runs.set(run.runKey, { ...run, isNew: false });
       else this.runs.delete(run.runKey);

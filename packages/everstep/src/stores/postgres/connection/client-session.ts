@@ -36,13 +36,13 @@ export interface TableWrite extends Statement {
 export const tableWrite = (table: string, text: string): TableWrite => ({ table, ...statement(text) });
 
 /** Creates a statement that has other forms for distributed tables. */
-export const inForms = (text: string, parts: readonly string[]): Statement => ({
+export const distributableStatement = (text: string, parts: readonly string[]): Statement => ({
   ...statement(text),
   parts: parts.map((part) => statement(part)),
 });
 
 /** Creates a statement that is planned for the values of each call. Connections do not prepare it under a name. */
-export const unprepared = (text: string): Statement => ({ name: '', text });
+export const unpreparedStatement = (text: string): Statement => ({ name: '', text });
 
 /** Longest delay of a timer in Node: 24.8 days. */
 const MAX_TIMER_MS = 2_147_483_647;
@@ -125,7 +125,7 @@ export async function runStatement(client: pg.ClientBase, engine: Engine, origin
   const { servers } = engine;
   const reachableForm = servers?.isAnyDown ? reachableFormOf(form) : null;
   if (servers && reachableForm !== null)
-    return send(client, unprepared(reachableForm), [...(valueLists[0] ?? []), servers.reachableInstanceIds]);
+    return send(client, unpreparedStatement(reachableForm), [...(valueLists[0] ?? []), servers.reachableInstanceIds]);
   const [firstCall, ...laterCalls] = valueLists.map((parameters) => send(client, statement, parameters));
   const combinedResponse = await firstCall;
   if (!combinedResponse) throw new Error('a statement was not sent');

@@ -9,7 +9,7 @@ import { openPostgresStore } from '../index.js';
 import { MIGRATIONS } from '../migrations/index.js';
 import { fakeProbe } from '../testing/fake-probe.js';
 import { openTestSchemas } from '../testing/schemas.js';
-import { Database, statement, unprepared } from './connection.js';
+import { Database, statement, unpreparedStatement } from './connection.js';
 import { StoreOpenError } from './errors.js';
 import { LOCK_CLASS, migrate } from './migrate.js';
 import { Primary } from './primary.js';
@@ -41,19 +41,22 @@ if (typeof schemas === 'string') {
       ];
       for (const call of calls) await assert.rejects(call, StoreUnavailableError);
       await away.close();
-      await assert.rejects(database.query(unprepared('SELECT 1 / 0')), (error) => !(error instanceof StoreUnavailableError));
+      await assert.rejects(
+        database.query(unpreparedStatement('SELECT 1 / 0')),
+        (error) => !(error instanceof StoreUnavailableError),
+      );
       // Ended by the server, as when it stops.
       const ended = database.transaction(async (session) => {
-        await session.query(unprepared('SELECT pg_terminate_backend(pg_backend_pid())'));
+        await session.query(unpreparedStatement('SELECT pg_terminate_backend(pg_backend_pid())'));
       });
       await assert.rejects(ended, StoreUnavailableError);
-      assert.equal((await database.query(unprepared('SELECT 1 AS one')))[0]?.one, 1);
+      assert.equal((await database.query(unpreparedStatement('SELECT 1 AS one')))[0]?.one, 1);
     });
 
     test('timeouts are set by statements, because PgBouncer rejects or ignores them as startup parameters', async () => {
       const names = `('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')`;
       const rows = await database.query(
-        unprepared(`SELECT name, setting, source FROM pg_settings WHERE name IN ${names} ORDER BY name`),
+        unpreparedStatement(`SELECT name, setting, source FROM pg_settings WHERE name IN ${names} ORDER BY name`),
       );
       assert.deepEqual(rows, [
         { name: 'idle_in_transaction_session_timeout', setting: '60000', source: 'session' },
@@ -65,10 +68,10 @@ if (typeof schemas === 'string') {
     test('the round trip of each successful commit is reported', async () => {
       const committedMs: number[] = [];
       const observed = new Database({ url, log: silent, onCommit: (durationMs) => committedMs.push(durationMs) });
-      await observed.transaction((session) => session.query(unprepared('SELECT 1')));
+      await observed.transaction((session) => session.query(unpreparedStatement('SELECT 1')));
       assert.equal(committedMs.length, 1);
       assert.ok(Number(committedMs[0]) >= 0);
-      const fault = unprepared('SELECT 1 / 0');
+      const fault = unpreparedStatement('SELECT 1 / 0');
       await assert.rejects(observed.transaction((session) => session.query(fault)));
       assert.equal(committedMs.length, 1);
       await observed.close();
@@ -85,8 +88,8 @@ if (typeof schemas === 'string') {
         probeIntervalMs: 3_600_000,
       });
       const moving = new Database({ url, log: silent, primary });
-      const backend = async () => (await moving.query(unprepared('SELECT pg_backend_pid() AS pid')))[0]?.pid;
-      const stuck = moving.query(unprepared('SELECT pg_sleep(600)'));
+      const backend = async () => (await moving.query(unpreparedStatement('SELECT pg_backend_pid() AS pid')))[0]?.pid;
+      const stuck = moving.query(unpreparedStatement('SELECT pg_sleep(600)'));
       const idle = await backend();
       assert.equal(await backend(), idle);
       promoted = true;
@@ -113,7 +116,7 @@ if (typeof schemas === 'string') {
       });
       const reading = new Database({ url, log: silent, primary });
       const lease = new Database({ url, log: silent, primary, skipsConfirmation: true });
-      const one = unprepared('SELECT 1 AS one');
+      const one = unpreparedStatement('SELECT 1 AS one');
       const reads = [
         () => reading.query(one),
         () => reading.execute(one),
@@ -172,8 +175,8 @@ if (typeof schemas === 'string') {
 
     test('a transaction that threw or was rejected by the server is rolled back, and the first error is reported', async () => {
       const insert = statement(`INSERT INTO run_directory VALUES ($1, '${INSTANCE}')`);
-      const broken = unprepared('SELECT 1 / (SELECT 0)');
-      const rows = () => database.query(unprepared(`SELECT 1 FROM run_directory WHERE run_key = 'K'`));
+      const broken = unpreparedStatement('SELECT 1 / (SELECT 0)');
+      const rows = () => database.query(unpreparedStatement(`SELECT 1 FROM run_directory WHERE run_key = 'K'`));
       const thrown = database.transaction(async (session) => {
         session.send(insert, ['K']);
         throw new Error('on purpose');
@@ -194,7 +197,7 @@ if (typeof schemas === 'string') {
       const run = sampleRun(7);
       await apply(store, [creation(run)]);
       const frozen = new Database({ url, log: silent, idleTransactionMs: 200 });
-      const lock = unprepared(`SELECT 1 FROM active_run WHERE run_key = '${run.key}' FOR UPDATE`);
+      const lock = unpreparedStatement(`SELECT 1 FROM active_run WHERE run_key = '${run.key}' FOR UPDATE`);
       let thaw = (): void => {};
       let lost = Promise.resolve();
       await new Promise<void>((held) => {
@@ -204,7 +207,7 @@ if (typeof schemas === 'string') {
           await new Promise<void>((resolve) => {
             thaw = resolve;
           });
-          session.send(unprepared(`DELETE FROM active_run WHERE run_key = '${run.key}'`));
+          session.send(unpreparedStatement(`DELETE FROM active_run WHERE run_key = '${run.key}'`));
         });
         lost = assert.rejects(first, StoreUnavailableError);
       });
@@ -217,12 +220,13 @@ if (typeof schemas === 'string') {
     });
 
     test("every connection waits for the disk at a commit, whatever the database's default is", async () => {
-      const setting = async () => (await database.query(unprepared(`SELECT current_setting('synchronous_commit') AS it`)))[0]?.it;
+      const setting = async () =>
+        (await database.query(unpreparedStatement(`SELECT current_setting('synchronous_commit') AS it`)))[0]?.it;
       assert.equal(await setting(), 'on');
       const loose = new URL(url);
       loose.searchParams.set('options', `${loose.searchParams.get('options')} -c synchronous_commit=off`);
       const other = new Database({ url: loose.href, log: silent });
-      const [row] = await other.query(unprepared(`SELECT current_setting('synchronous_commit') AS it`));
+      const [row] = await other.query(unpreparedStatement(`SELECT current_setting('synchronous_commit') AS it`));
       assert.equal(row?.it, 'on');
       await other.close();
     });
@@ -232,7 +236,7 @@ if (typeof schemas === 'string') {
       const opened = await Promise.all([1, 2, 3, 4, 5].map(() => openPostgresStore({ url: fresh.url, log: silent })));
       await Promise.all(opened.map((one) => one.close()));
       const again = new Database({ url: fresh.url, log: silent });
-      const versions = await again.query(unprepared('SELECT version FROM schema_version'));
+      const versions = await again.query(unpreparedStatement('SELECT version FROM schema_version'));
       assert.deepEqual(versions, [{ version: MIGRATIONS.length }]);
       await again.close();
     });
@@ -275,7 +279,7 @@ if (typeof schemas === 'string') {
     });
 
     test('a statement is prepared again after a newer version has added a column', async () => {
-      await database.execute(unprepared('CREATE TABLE widened (a integer)'));
+      await database.execute(unpreparedStatement('CREATE TABLE widened (a integer)'));
       const read = statement('SELECT * FROM widened ORDER BY a');
       const insert = statement('INSERT INTO widened (a) VALUES ($1) RETURNING *');
       // Both connections have prepared the statements.
@@ -283,7 +287,7 @@ if (typeof schemas === 'string') {
         database.transaction(async (session) => [await session.query(insert, [1]), await session.query(read)]);
       await Promise.all([prepare(), prepare()]);
       const widen = (column: string) =>
-        database.execute(unprepared(`ALTER TABLE widened ADD COLUMN ${column} integer DEFAULT 7`));
+        database.execute(unpreparedStatement(`ALTER TABLE widened ADD COLUMN ${column} integer DEFAULT 7`));
       await widen('b');
       assert.deepEqual((await database.query(read))[0], { a: 1, b: 7 });
       await widen('c');

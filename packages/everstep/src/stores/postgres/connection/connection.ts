@@ -29,14 +29,14 @@ import { type SqlValue, TYPES } from './sql-values.js';
 import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
 
 export {
-  inForms,
+  distributableStatement,
   runStatement,
   type Session,
   type Statement,
   statement,
   type TransactionSession,
   tableWrite,
-  unprepared,
+  unpreparedStatement,
 } from './client-session.js';
 export type { SqlValue } from './sql-values.js';
 

@@ -16,7 +16,7 @@ class Simulated {
     this.at += thereMs;
     const now = this.at + this.ahead;
     this.at += backMs;
-    this.time.learn({ requestedAt: askedAt, respondedAt: this.at, now });
+    this.time.addSample({ requestedAt: askedAt, respondedAt: this.at, now });
   }
   /** How far the reported time is ahead of the database's. */
   get error(): number {

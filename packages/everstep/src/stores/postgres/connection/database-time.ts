@@ -24,7 +24,7 @@ export class DatabaseTime {
   }
 
   /** Narrows the bounds. If the sample contradicts them, the clock was set or is another one, and only this sample counts. */
-  learn({ requestedAt, respondedAt, now }: TimeSample): void {
+  addSample({ requestedAt, respondedAt, now }: TimeSample): void {
     const drift = this.driftUntil(respondedAt);
     const bounds = { low: now - respondedAt, high: now - requestedAt };
     const low = Math.max(bounds.low, this.low - drift);

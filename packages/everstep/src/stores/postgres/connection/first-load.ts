@@ -11,9 +11,16 @@ import { createNamespace } from '../search/collection.js';
 import { writeDocuments } from '../search/index.js';
 import { POSTGRESQL } from '../sharding/engine.js';
 import { integer, type Row, text } from './columns.js';
-import { runStatement, type SqlValue, type Statement, statement, type TransactionSession, unprepared } from './connection.js';
+import {
+  runStatement,
+  type SqlValue,
+  type Statement,
+  statement,
+  type TransactionSession,
+  unpreparedStatement,
+} from './connection.js';
 import { locationOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
-import { LOCK_CLASS, OLDEST_SERVER_VERSION, readServerFacts } from './migrate.js';
+import { LOCK_CLASS, OLDEST_SERVER_VERSION, readServerProperties } from './migrate.js';
 import { primaryUrl } from './primary.js';
 import { type Columns, columnArrays, columnNames, type RowOf, unnest } from './row-sets.js';
 import { TYPES } from './sql-values.js';
@@ -99,7 +106,7 @@ export interface LoadedNamespace {
 
 /** Starts the load. Rejects with StoreOpenError if the database is unreachable, too old, being loaded, or not empty. */
 async function beginLoad(client: pg.Client, location: string): Promise<void> {
-  const { version } = await readServerFacts(client);
+  const { version } = await readServerProperties(client);
   if (version < OLDEST_SERVER_VERSION)
     throw new StoreOpenError(
       'unsupported-server',
@@ -196,17 +203,19 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
       };
     },
     async commit() {
-      for (const identityRow of await session.query(unprepared(SELECT_IDENTITY_COLUMNS))) {
+      for (const identityRow of await session.query(unpreparedStatement(SELECT_IDENTITY_COLUMNS))) {
         const [name, column] = [text(identityRow, 'name'), text(identityRow, 'column')];
-        const [row] = await session.query(unprepared(lastNumberSql(name, column)));
+        const [row] = await session.query(unpreparedStatement(lastNumberSql(name, column)));
         const lastNumber = row ? integer(row, 'last') : 0;
         if (lastNumber > 0)
-          await session.query(unprepared(`SELECT setval(pg_get_serial_sequence('${name}', '${column}'), $1)`), [lastNumber]);
+          await session.query(unpreparedStatement(`SELECT setval(pg_get_serial_sequence('${name}', '${column}'), $1)`), [
+            lastNumber,
+          ]);
       }
       // The server has no statistics of new tables, and plans without statistics scan whole tables.
-      const tables = await session.query(unprepared(SELECT_TABLES));
+      const tables = await session.query(unpreparedStatement(SELECT_TABLES));
       await client.query(`ANALYZE ${tables.map((row) => text(row, 'name')).join(', ')}`);
-      await session.query(unprepared('SELECT 1'));
+      await session.query(unpreparedStatement('SELECT 1'));
       const { command } = await client.query('COMMIT');
       if (command !== 'COMMIT') throw new Error(`the database responded to COMMIT with ${command}`);
     },

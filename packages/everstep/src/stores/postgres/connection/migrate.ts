@@ -12,13 +12,13 @@ export const OLDEST_SERVER_VERSION = 150_000;
 const INVALID_CATALOG = '3D000';
 const AUTHENTICATION_ERROR = /^28/;
 
-export interface ServerFacts {
+export interface ServerProperties {
   /** Version of the server, such as 150018 for 15.18. */
   readonly version: number;
   readonly hasFsync: boolean;
 }
 
-export async function readServerFacts(client: pg.ClientBase): Promise<ServerFacts> {
+export async function readServerProperties(client: pg.ClientBase): Promise<ServerProperties> {
   const { rows } = await client.query<{ version: string; fsync: string }>(
     `SELECT current_setting('server_version_num') AS version, current_setting('fsync') AS fsync`,
   );
@@ -72,11 +72,15 @@ export async function lockSchema(client: pg.ClientBase): Promise<void> {
 }
 
 /** Migrates the database. Rejects with StoreOpenError if it cannot be used. */
-export async function migrate(database: Database, url: string, migrations: readonly string[] = MIGRATIONS): Promise<ServerFacts> {
+export async function migrate(
+  database: Database,
+  url: string,
+  migrations: readonly string[] = MIGRATIONS,
+): Promise<ServerProperties> {
   const location = locationOfUrl(url);
   try {
     return await database.withConnection(async (client) => {
-      const serverFacts = await readServerFacts(client);
+      const serverFacts = await readServerProperties(client);
       if (serverFacts.version < OLDEST_SERVER_VERSION) {
         throw new StoreOpenError(
           'unsupported-server',

@@ -1,19 +1,19 @@
 /** Checks whether the database accepts writes, by writing a probe. */
 import { randomBytes } from 'node:crypto';
 import { PROBE_BYTES } from '../../../ports/stores/store.js';
-import { type Database, unprepared } from './connection.js';
+import { type Database, unpreparedStatement } from './connection.js';
 
 const PROBE_NAME = 'write-probe';
-const PUT = unprepared(
+const PUT = unpreparedStatement(
   'INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
 );
-const REMOVE = unprepared('DELETE FROM secret WHERE name = $1');
+const REMOVE = unpreparedStatement('DELETE FROM secret WHERE name = $1');
 
 /** Replicated tables reject writes while any server is down. The table `node` is only on the server that the nodes connect to. */
-const PUT_LOCAL = unprepared(
+const PUT_LOCAL = unpreparedStatement(
   `INSERT INTO node (node_id, lease_until, host, version) VALUES ($1, clock_timestamp() + interval '1 minute', $2, '')`,
 );
-const REMOVE_LOCAL = unprepared('DELETE FROM node WHERE node_id = $1');
+const REMOVE_LOCAL = unpreparedStatement('DELETE FROM node WHERE node_id = $1');
 
 /**
  * Writes a probe and removes it in the same transaction. Rejects if the database does not accept writes. The random bytes of the

@@ -4,7 +4,7 @@
  * nothing to a hundred thousand rows.
  */
 import { text } from './columns.js';
-import { type Database, statement, unprepared } from './connection.js';
+import { type Database, statement, unpreparedStatement } from './connection.js';
 
 /** Number of writes before the first check of the tables. The number doubles with each check. */
 const WRITES_BEFORE_FIRST_CHECK = 200;
@@ -44,6 +44,6 @@ export class TableStatistics {
   private async checkTables(): Promise<void> {
     const grownTables = await this.database.query(SELECT_GROWN_TABLES);
     if (grownTables.length > 0)
-      await this.database.execute(unprepared(`ANALYZE ${grownTables.map((row) => text(row, 'name')).join(', ')}`));
+      await this.database.execute(unpreparedStatement(`ANALYZE ${grownTables.map((row) => text(row, 'name')).join(', ')}`));
   }
 }

@@ -8,7 +8,7 @@ import { OTHER_CA, TEST_CA } from '../../../config/certificates.fixture.js';
 import type { Log } from '../../../ports/log.js';
 import { openPostgresNode, openPostgresStore } from '../index.js';
 import { openTestSchemas } from '../testing/schemas.js';
-import { Database, unprepared } from './connection.js';
+import { Database, unpreparedStatement } from './connection.js';
 import { StoreOpenError } from './errors.js';
 import { checkTls, tlsNotice, withVerification } from './tls.js';
 
@@ -18,7 +18,7 @@ const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
 const hasCertificate = async (url: string): Promise<boolean> => {
   const database = new Database({ url, log: silent });
   const [row] = await database.query(
-    unprepared("SELECT current_setting('ssl') AS ssl, current_setting('ssl_cert_file') AS file"),
+    unpreparedStatement("SELECT current_setting('ssl') AS ssl, current_setting('ssl_cert_file') AS file"),
   );
   await database.close();
   return row?.ssl === 'on' && String(row.file).includes('everstep-postgres-');
@@ -85,7 +85,7 @@ if (typeof schemas === 'string') {
     const asking = (query: string, host = '127.0.0.1') => `${url.replace('127.0.0.1', host)}&${query}`;
     const encrypted = async (at: string) => {
       const store = new Database({ url: at, log: silent });
-      const result = store.query(unprepared('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()'));
+      const result = store.query(unpreparedStatement('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()'));
       return result.then(([row]) => row?.ssl).finally(() => store.close());
     };
 

@@ -2,9 +2,15 @@
 import { createHash } from 'node:crypto';
 import type { Schedule } from '../../../engine/runs/run.js';
 import type { StoreWrite } from '../../../ports/stores/store.js';
-import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { storedBytesSql } from '../../../ports/stores/stored-bytes.js';
 import { integer, integerOrNull, text } from '../connection/columns.js';
-import { inForms, type Session, type SqlValue, statement, type TransactionSession } from '../connection/connection.js';
+import {
+  distributableStatement,
+  type Session,
+  type SqlValue,
+  statement,
+  type TransactionSession,
+} from '../connection/connection.js';
 import { type ObjectKey, objectKeyArrays } from '../connection/row-sets.js';
 import { addBytesSql, changeAndCountBytesSql } from '../storage/stored-bytes.js';
 
@@ -48,9 +54,9 @@ const INSERT = `
   DO UPDATE SET ${COLUMN_NAMES.slice(2)
     .map((column) => `${column} = excluded.${column}`)
     .join(', ')}`;
-const BYTES = `SELECT s.instance_id, ${storedSql('schedule', 's')} AS bytes FROM schedule s`;
-const PUT = inForms(
-  changeAndCountBytesSql(`${INSERT} RETURNING schedule.instance_id, ${storedSql('schedule', 'schedule')} AS bytes`),
+const BYTES = `SELECT s.instance_id, ${storedBytesSql('schedule', 's')} AS bytes FROM schedule s`;
+const PUT = distributableStatement(
+  changeAndCountBytesSql(`${INSERT} RETURNING schedule.instance_id, ${storedBytesSql('schedule', 'schedule')} AS bytes`),
   [
     INSERT,
     addBytesSql(`(${BYTES} JOIN unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
@@ -62,14 +68,14 @@ const DELETE = statement(
   changeAndCountBytesSql(
     `DELETE FROM schedule s USING ${KEYS}
      WHERE s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
-     RETURNING s.instance_id, ${storedSql('schedule', 's')} AS bytes`,
+     RETURNING s.instance_id, ${storedBytesSql('schedule', 's')} AS bytes`,
     '-',
   ),
 );
 /** Subtracts the bytes of schedules that the next statement replaces, and locks their rows. */
 const SUBTRACT_BYTES = statement(
   changeAndCountBytesSql(
-    `SELECT s.instance_id, ${storedSql('schedule', 's')} AS bytes FROM schedule s JOIN ${KEYS}
+    `SELECT s.instance_id, ${storedBytesSql('schedule', 's')} AS bytes FROM schedule s JOIN ${KEYS}
        ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
      ORDER BY s.instance_id, s.schedule_id FOR UPDATE OF s`,
     '-',

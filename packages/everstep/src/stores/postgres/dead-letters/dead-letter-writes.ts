@@ -2,11 +2,11 @@
 import { type FailureGroup, GroupChanges, UNGROUPED_RULES } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { CALLBACK_SLOT, type DeadLetter, type FailureFunctionState } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
-import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { storedBytesSql } from '../../../ports/stores/stored-bytes.js';
 import { columnList } from '../../records/columns.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
-import type { KnownDeadLetter } from '../commit/known-run.js';
-import { inForms, statement, type TransactionSession } from '../connection/connection.js';
+import type { BatchDeadLetter } from '../commit/known-run.js';
+import { distributableStatement, statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, POSITION_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import type { RunWrites } from '../runs/run-writes.js';
 import { RUN } from '../runs/tables.js';
@@ -70,7 +70,7 @@ const INSERT_ON_SERVER = `
 const INSERTED_ENTRIES = `(
   SELECT d.* FROM ${unnest(DEAD_LETTER)} AS u(${columnNames(DEAD_LETTER)})
   JOIN dead_letter d ON d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id)`;
-const INSERT = inForms(
+const INSERT = distributableStatement(
   `WITH given AS MATERIALIZED ${NEW_ENTRIES}, ended AS (${markEndedSql('given')}), labels AS (${insertLabelsSql('given')})
   ${insertEntriesSql('given')}`,
   [INSERT_ON_SERVER, markEndedSql(INSERTED_ENTRIES), insertLabelsSql(INSERTED_ENTRIES)],
@@ -81,13 +81,13 @@ const SET_STATES = statement(`
 const REMOVED_ENTRIES = `${unnest(REMOVAL)} AS g(${columnNames(REMOVAL)})`;
 const deleteEntriesSql = (source: string) => `
   DELETE FROM dead_letter d USING ${source} WHERE d.instance_id = g.instance_id AND d.dlq_id = g.dlq_id
-  RETURNING d.instance_id, ${storedSql('dead_letter', 'd')} AS bytes`;
+  RETURNING d.instance_id, ${storedBytesSql('dead_letter', 'd')} AS bytes`;
 const deleteLabelsSql = (source: string) => `
   DELETE FROM dead_letter_label l USING ${source} WHERE l.instance_id = g.instance_id AND l.dlq_id = g.dlq_id`;
 const markRecoveredSql = (source: string) => `
   UPDATE ended_run e SET state = 'failed', became_kind = g.became_kind, became_run_key = g.became_run_key
   FROM ${source} WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key`;
-const REMOVE_ENTRIES = inForms(
+const REMOVE_ENTRIES = distributableStatement(
   `WITH given AS MATERIALIZED (SELECT * FROM ${REMOVED_ENTRIES}), entries AS (${deleteEntriesSql('given g')}),
   given_back AS (${addBytesSql('entries', '-')}), labels AS (${deleteLabelsSql('given g')}) ${markRecoveredSql('given g')}`,
   [
@@ -164,17 +164,17 @@ export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {
   }
 
   /** Returns whether a removal of this entry, or of another entry of its run, must be sent before the entry is added. */
-  private isBeingRemoved({ instanceId, dlqId, runKey }: Pick<KnownDeadLetter, 'instanceId' | 'dlqId' | 'runKey'>): boolean {
+  private isBeingRemoved({ instanceId, dlqId, runKey }: Pick<BatchDeadLetter, 'instanceId' | 'dlqId' | 'runKey'>): boolean {
     return this.removedKeys.has(runKey) || this.removedKeys.has(`${instanceId}\n${dlqId}`);
   }
 
-  private setState({ instanceId, dlqId }: KnownDeadLetter, state: FailureFunctionState | null): void {
+  private setState({ instanceId, dlqId }: BatchDeadLetter, state: FailureFunctionState | null): void {
     this.states.set(`${instanceId}\n${dlqId}`, { instance_id: instanceId, dlq_id: dlqId, state });
   }
 
   /** Removes an entry from the queue. `newRun` is the run that it was resumed or restarted as; null if the entry is deleted. */
   private removeEntry(
-    { instanceId, dlqId, runKey }: KnownDeadLetter,
+    { instanceId, dlqId, runKey }: BatchDeadLetter,
     newRun: { readonly kind: string; readonly runKey: string } | null,
   ): void {
     this.removals.push({

@@ -10,7 +10,7 @@ import type {
 } from '../../../ports/stores/store.js';
 import { bodiesOf } from '../../records/run-rows.js';
 import { text } from '../connection/columns.js';
-import { type Session, type SqlValue, statement, unprepared } from '../connection/connection.js';
+import { type Session, type SqlValue, statement, unpreparedStatement } from '../connection/connection.js';
 import { DEAD_LETTER_COLUMNS, joinedDeadLetterOf, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from '../runs/run-rows.js';
 import {
   type Candidates,
@@ -141,7 +141,7 @@ export async function listDeadLetterIds(session: Session, page: Page<DeadLetterF
   if (sql === null) return EMPTY_LISTING;
   const order = page.order === 'newest-first' ? 'DESC' : 'ASC';
   const rows = await session.query(
-    unprepared(`SELECT c.dlq_id, c.place::text AS shown_place FROM (${sql}) c ORDER BY c.place ${order}`),
+    unpreparedStatement(`SELECT c.dlq_id, c.place::text AS shown_place FROM (${sql}) c ORDER BY c.place ${order}`),
     parameters.values,
   );
   return pageOf(
@@ -157,7 +157,7 @@ export async function listDeadLetters(session: Session, page: Page<DeadLetterFil
   const sql = await pageEntriesSql(session, page, parameters);
   if (sql === null) return EMPTY_LISTING;
   const rows = await session.query(
-    unprepared(`
+    unpreparedStatement(`
     SELECT ${RECORD_COLUMNS} FROM (${sql}) c, LATERAL (
       SELECT * FROM run WHERE run.instance_id = $1 AND run.run_key = c.run_key
     ) ${RUN_RECORD_TABLES.replace('run r', 'r')} ${JOIN_PAYLOAD}

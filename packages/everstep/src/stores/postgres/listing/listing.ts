@@ -6,7 +6,7 @@
  * The cost of a page is therefore proportional to its size, unless each condition finds many rows but few rows match all of them.
  */
 import type { Listing, Page } from '../../../ports/stores/store.js';
-import { type Session, type SqlValue, unprepared } from '../connection/connection.js';
+import { type Session, type SqlValue, unpreparedStatement } from '../connection/connection.js';
 import type { ColumnType } from '../connection/row-sets.js';
 import type { Engine } from '../sharding/engine.js';
 
@@ -189,7 +189,7 @@ async function chooseLeadingCondition(
   const indices = conditions.flatMap(({ leadSources }, index) => (leadSources ? [index] : []));
   const sql = countsSql(session.engine, conditions, parameters);
   if (sql === null) return indices[0] ?? null;
-  const [row] = await session.query(unprepared(sql), parameters.values);
+  const [row] = await session.query(unpreparedStatement(sql), parameters.values);
   const counts: readonly unknown[] = Array.isArray(row?.counts) ? row.counts : [];
   let leadingCondition: { readonly index: number; readonly count: number } | null = null;
   for (const [countIndex, index] of indices.entries()) {

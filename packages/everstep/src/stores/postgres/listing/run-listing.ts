@@ -2,7 +2,7 @@
 import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord, SearchableRun } from '../../../ports/stores/store.js';
 import { runRecordOf } from '../../records/run-rows.js';
 import { integer, integerOrNull, json, type Row, text, textOrNull } from '../connection/columns.js';
-import { type Session, statement, unprepared } from '../connection/connection.js';
+import { type Session, statement, unpreparedStatement } from '../connection/connection.js';
 import { RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from '../runs/run-rows.js';
 import {
   type Candidates,
@@ -220,7 +220,7 @@ async function listPage<Item>(
   const candidates = await candidatesSql(session, page, runCandidates(kindOf(filter)), conditions, parameters);
   if (matchesNothing(filter)) return EMPTY_LISTING;
   const rows = await session.query(
-    unprepared(`
+    unpreparedStatement(`
     SELECT ${columns} FROM (${candidates}) c, LATERAL (
       SELECT * FROM run WHERE run.instance_id = $1 AND run.run_key = c.run_key
     ) ${tables.replace('run r', 'r')}

@@ -1,7 +1,7 @@
 /** Writes and removes events that arrived before their run waited for them. */
 import type { KeptEvent } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
-import { contentBytes, RECORD_BYTES, storedSql } from '../../../ports/stores/stored-bytes.js';
+import { contentBytes, RECORD_BYTES, storedBytesSql } from '../../../ports/stores/stored-bytes.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunInInstance } from '../commit/known-run.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
@@ -19,7 +19,7 @@ const DELETE = statement(
   changeAndCountBytesSql(
     `DELETE FROM kept_event k USING ${unnest(EVENT_KEY)} AS u(${columnNames(EVENT_KEY)})
      WHERE k.instance_id = u.instance_id AND k.run_key = u.run_key AND k.event_key = u.event_key
-     RETURNING k.instance_id, ${storedSql('kept_event', 'k')} AS bytes`,
+     RETURNING k.instance_id, ${storedBytesSql('kept_event', 'k')} AS bytes`,
     '-',
   ),
 );

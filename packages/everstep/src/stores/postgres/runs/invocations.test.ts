@@ -18,7 +18,7 @@ if (typeof schemas === 'string') {
   const [parents, children] = await Promise.all([1, 2].map(() => openPostgresNode({ url, log, facts })));
   assert.ok(parents && children);
   for (const { cluster } of [parents, children]) {
-    await cluster.join({ work: () => {}, suspended: () => {}, resumed: () => {}, changed: () => {} });
+    await cluster.join({ onWork: () => {}, onSuspended: () => {}, onResumed: () => {}, onChanged: () => {} });
   }
   after(async () => {
     for (const { store } of [parents, children]) await store.close();

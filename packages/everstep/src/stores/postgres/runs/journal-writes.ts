@@ -1,12 +1,12 @@
 /** Writes journals and failed attempts, on the hot path. Keeps invariant 4. */
 import type { FailedAttempt, RecordedStep } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
-import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { storedBytesSql } from '../../../ports/stores/stored-bytes.js';
 import { columnList } from '../../records/columns.js';
 import { attemptColumnsOf, stepColumnsOf } from '../../records/journal-rows.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunInInstance } from '../commit/known-run.js';
-import { inForms, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
+import { distributableStatement, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import {
   type Columns,
   columnArrays,
@@ -41,11 +41,11 @@ const INSERT_COPIES = `
   INSERT INTO step (${columnNames(STEP)}, edited, sent)
   SELECT c.instance_id, c.run_key, ${columnList(Object.keys(COPIED_COLUMNS), 's')}, s.edited, s.sent
   FROM ${STEP_RANGES} JOIN step s ON s.instance_id = c.from_instance AND s.run_key = c.from_key AND ${IN_RANGE}`;
-const COPY_STEPS = inForms(
-  changeAndCountBytesSql(`${INSERT_COPIES} RETURNING step.instance_id, ${storedSql('step', 'step')} AS bytes`),
+const COPY_STEPS = distributableStatement(
+  changeAndCountBytesSql(`${INSERT_COPIES} RETURNING step.instance_id, ${storedBytesSql('step', 'step')} AS bytes`),
   [
     INSERT_COPIES,
-    addBytesSql(`(SELECT s.instance_id, ${storedSql('step', 's')} AS bytes FROM ${STEP_RANGES}
+    addBytesSql(`(SELECT s.instance_id, ${storedBytesSql('step', 's')} AS bytes FROM ${STEP_RANGES}
     JOIN step s ON s.instance_id = c.instance_id AND s.run_key = c.run_key AND ${IN_RANGE}) copied`),
   ],
 );

@@ -14,7 +14,7 @@ import {
   type Statement,
   statement,
   type TransactionSession,
-  unprepared,
+  unpreparedStatement,
 } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 import { sendGroupChanges } from '../dead-letters/dead-letter-group-writes.js';
@@ -66,14 +66,14 @@ const DEAD_LETTERS: RemovableRows = {
 };
 
 const boundaryStatement = ({ orderedSource, stateCondition }: RemovableRows): Statement =>
-  unprepared(
+  unpreparedStatement(
     `SELECT x.place::text AS place FROM ${orderedSource} x
      WHERE x.instance_id = $1 AND ${stateCondition} ORDER BY x.place DESC OFFSET $3 LIMIT 1`,
   );
 
 /** The number of rows of a run is estimated from its journal, because a run has few other rows. */
 const searchStatement = ({ orderedSource, stateCondition, removableCondition }: RemovableRows, bound: string): Statement =>
-  unprepared(`
+  unpreparedStatement(`
   SELECT x.run_key, x.place::text AS shown_place, (
     SELECT count(*) FROM step s WHERE s.instance_id = x.instance_id AND s.run_key = x.run_key) AS steps
   FROM ${orderedSource} x WHERE x.instance_id = $1 AND ${stateCondition} AND ${bound} AND ${removableCondition}

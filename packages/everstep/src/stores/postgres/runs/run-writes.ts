@@ -1,11 +1,11 @@
 /** Writes the rows of runs, their payloads and their ends. */
 import type { Run, RunOutcome, RunPayload } from '../../../engine/runs/run.js';
 import type { StoreGuard, WriteOf } from '../../../engine/writes.js';
-import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { storedBytesSql } from '../../../ports/stores/stored-bytes.js';
 import { columnList } from '../../records/columns.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunInInstance } from '../commit/known-run.js';
-import { inForms, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
+import { distributableStatement, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import {
   type Columns,
   columnArrays,
@@ -49,7 +49,7 @@ const ACTIVE_COLUMNS = 'instance_id, run_key, workflow_run_id, claim, created_at
 const INTO_ACTIVE = `INSERT INTO active_run (${ACTIVE_COLUMNS}, place)`;
 const IS_NEW_RUN = 'r.instance_id = u.instance_id AND r.run_key = u.run_key';
 /** Inserts runs. In the form with several statements, the later ones read the positions that the first one has assigned. */
-const INSERT_RUNS = inForms(
+const INSERT_RUNS = distributableStatement(
   `
   WITH base AS MATERIALIZED (SELECT ${POSITION_BASE} AS place),
   given AS MATERIALIZED (SELECT u.*, base.place + u.n AS place FROM base, ${NEW_RUNS}),
@@ -75,11 +75,13 @@ const INSERT_COPIED_PAYLOADS = `
   INSERT INTO payload (${columnNames(PAYLOAD)})
   SELECT c.instance_id, c.run_key, p.content_type, p.forward_headers, p.body
   FROM ${COPIED_PAYLOADS} LEFT JOIN payload p ON p.instance_id = c.from_instance AND p.run_key = c.from_key`;
-const COPY_PAYLOADS = inForms(
-  changeAndCountBytesSql(`${INSERT_COPIED_PAYLOADS} RETURNING payload.instance_id, ${storedSql('payload', 'payload')} AS bytes`),
+const COPY_PAYLOADS = distributableStatement(
+  changeAndCountBytesSql(
+    `${INSERT_COPIED_PAYLOADS} RETURNING payload.instance_id, ${storedBytesSql('payload', 'payload')} AS bytes`,
+  ),
   [
     INSERT_COPIED_PAYLOADS,
-    addBytesSql(`(SELECT p.instance_id, ${storedSql('payload', 'p')} AS bytes FROM ${COPIED_PAYLOADS}
+    addBytesSql(`(SELECT p.instance_id, ${storedBytesSql('payload', 'p')} AS bytes FROM ${COPIED_PAYLOADS}
     JOIN payload p ON p.instance_id = c.instance_id AND p.run_key = c.run_key) copied`),
   ],
 );

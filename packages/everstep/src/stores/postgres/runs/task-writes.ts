@@ -6,7 +6,7 @@ import { CALLBACK_SLOT, type Task } from '../../../engine/runs/run.js';
 import { isWaitingForRun } from '../../../engine/writes/run-writes.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
-import type { KnownRun, RunInInstance } from '../commit/known-run.js';
+import type { BatchRun, RunInInstance } from '../commit/known-run.js';
 import { statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, insertInto, type RowOf, unnest } from '../connection/row-sets.js';
 import { RUN_KEY, TASK, WAITER } from './tables.js';
@@ -144,7 +144,7 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
       : task;
   }
 
-  private put(run: KnownRun, task: Task): void {
+  private put(run: BatchRun, task: Task): void {
     const changes = this.changesOf(run, run.mayHaveWaiters);
     changes.queue = run.queue;
     changes.isNew = run.isNew;
@@ -153,7 +153,7 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
   }
 
   /** Puts a task that is due. No node claims it until a scan finds it. */
-  private putOverdue(run: KnownRun, task: Task): void {
+  private putOverdue(run: BatchRun, task: Task): void {
     this.put(run, task);
     this.changesOf(run, run.mayHaveWaiters).overdueSlots.add(task.slot);
   }
@@ -163,13 +163,13 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
     this.changesOf(run, mayHaveWaiters).newTasks.set(slot, null);
   }
 
-  private parkAll(run: KnownRun): void {
+  private parkAll(run: BatchRun): void {
     const changes = this.changesOf(run, run.mayHaveWaiters);
     changes.mustParkAll = true;
     for (const [slot, task] of changes.newTasks) if (task && slot > CALLBACK_SLOT) changes.newTasks.set(slot, park(task));
   }
 
-  private deleteAll(run: KnownRun): void {
+  private deleteAll(run: BatchRun): void {
     const changes = this.changesOf(run, run.mayHaveWaiters);
     changes.mustDeleteAll = true;
     changes.mustParkAll = false;

@@ -4,8 +4,8 @@
 
 import { longQuery } from '../connection/client-session.js';
 import { integer, textOrNull } from '../connection/columns.js';
-import { type Database, statement, unprepared } from '../connection/connection.js';
-import { createTableSql, findTable, lockCollection, retryOnTableChange, type StoredNamespace, tableOf } from './collection.js';
+import { type Database, statement, unpreparedStatement } from '../connection/connection.js';
+import { createTableSql, findTable, lockCollection, retryOnTableChange, type StoredNamespace, tableName } from './collection.js';
 import { estimateRowCount } from './ranked-search.js';
 
 /** Maximum number of documents removed in one transaction. */
@@ -64,7 +64,7 @@ export class Cleaner {
     await this.database.transaction(async (session) => {
       const [row] = await session.query(DROP, [indexId]);
       session.send(DELETE_ALL_NAMESPACES, [indexId]);
-      if (row) session.send(unprepared(`DROP TABLE IF EXISTS ${tableOf(integer(row, 'number'))}`));
+      if (row) session.send(unpreparedStatement(`DROP TABLE IF EXISTS ${tableName(integer(row, 'number'))}`));
     });
   }
 
@@ -119,12 +119,13 @@ export class Cleaner {
       if (remainingCount > MAX_COPIED || goneCount < remainingCount * MIN_GONE_PER_REMAINING) return false;
       const [row] = await session.query(RENUMBER, [indexId]);
       if (!row) throw new Error('the table was not renumbered');
-      const [oldTable, newTable] = [tableOf(collection), tableOf(integer(row, 'number'))];
-      for (const sql of createTableSql(newTable)) session.send(unprepared(sql));
-      session.send(unprepared(`INSERT INTO ${newTable} SELECT * FROM ${oldTable} WHERE namespace <> ALL ($1::bigint[])`), [
-        namespaces,
-      ]);
-      session.send(unprepared(`DROP TABLE ${oldTable}`));
+      const [oldTable, newTable] = [tableName(collection), tableName(integer(row, 'number'))];
+      for (const sql of createTableSql(newTable)) session.send(unpreparedStatement(sql));
+      session.send(
+        unpreparedStatement(`INSERT INTO ${newTable} SELECT * FROM ${oldTable} WHERE namespace <> ALL ($1::bigint[])`),
+        [namespaces],
+      );
+      session.send(unpreparedStatement(`DROP TABLE ${oldTable}`));
       session.send(DELETE_NAMESPACES, [namespaces]);
       return true;
     });
@@ -133,7 +134,7 @@ export class Cleaner {
   /** Removes the next documents after the id `after`. Returns the id after which there may be more; null if there are none. */
   private async removeNextDocuments(table: string, namespace: number, after: string): Promise<string | null> {
     const [row] = await this.database.query(
-      unprepared(`
+      unpreparedStatement(`
         WITH removed AS (
           DELETE FROM ${table} WHERE namespace = $1 AND id IN (
             SELECT id FROM ${table} WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT ${MAX_REMOVED_AT_ONCE}) RETURNING id)

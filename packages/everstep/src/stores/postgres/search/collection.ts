@@ -1,6 +1,6 @@
 /** Finds, locks and creates the table of an index and its namespaces, which are stored by their numbers. */
 import { flag, integer, text } from '../connection/columns.js';
-import { type Session, statement, type TransactionSession, unprepared } from '../connection/connection.js';
+import { type Session, statement, type TransactionSession, unpreparedStatement } from '../connection/connection.js';
 import { sqlStateOf } from '../connection/errors.js';
 
 const UNDEFINED_TABLE = '42P01';
@@ -36,7 +36,7 @@ export interface StoredNamespace {
   readonly documents: number;
 }
 
-export const tableOf = (collection: number): string => `search_document_${collection}`;
+export const tableName = (collection: number): string => `search_document_${collection}`;
 
 /** Returns SQL that creates a table. `repeats` and `fields` are described in `DocumentText` (document-text.ts). */
 export const createTableSql = (table: string): readonly string[] => [
@@ -59,7 +59,7 @@ export const createTableSql = (table: string): readonly string[] => [
 export async function findNamespace(session: Session, indexId: string, namespace: string): Promise<StoredNamespace | null> {
   const [row] = await session.query(FIND_NAMESPACE, [indexId, namespace]);
   if (!row) return null;
-  const table = tableOf(integer(row, 'collection'));
+  const table = tableName(integer(row, 'collection'));
   return { table, namespace: integer(row, 'number'), documents: integer(row, 'documents') };
 }
 
@@ -96,7 +96,7 @@ export async function lockNamespace(
   const namespaces = session.query(LOCK_NAMESPACE, [indexId, namespace]);
   const [[collection], [row]] = await Promise.all([collections, namespaces]);
   if (!collection || flag(collection, 'dropped') || !row) return null;
-  const table = tableOf(integer(collection, 'number'));
+  const table = tableName(integer(collection, 'number'));
   return { table, namespace: integer(row, 'number'), documents: integer(row, 'documents') };
 }
 
@@ -117,12 +117,12 @@ export async function createNamespace(
   if (existingNamespace) return existingNamespace;
   const [createdCollection] = await session.query(INSERT_COLLECTION, [indexId]);
   if (createdCollection)
-    for (const sql of createTableSql(tableOf(integer(createdCollection, 'number')))) session.send(unprepared(sql));
+    for (const sql of createTableSql(tableName(integer(createdCollection, 'number')))) session.send(unpreparedStatement(sql));
   const collection = await lockCollection(session, indexId);
   if (collection === null) return 'gone';
   // Another transaction may have created the namespace in the meantime.
   const [row] = await session.query(LOCK_NAMESPACE, [indexId, namespace]);
-  const commonFields = { table: tableOf(collection), documents: row ? integer(row, 'documents') : 0 };
+  const commonFields = { table: tableName(collection), documents: row ? integer(row, 'documents') : 0 };
   if (row) return { ...commonFields, namespace: integer(row, 'number') };
   const [countRow] = await session.query(COUNT_NAMESPACES, [indexId]);
   if (countRow && integer(countRow, 'namespaces') >= maxNamespaces) return 'too-many-namespaces';
@@ -134,7 +134,7 @@ export async function createNamespace(
 /** Returns the table of the index; null if it never had documents. */
 export async function findTable(session: Session, indexId: string): Promise<string | null> {
   const [row] = await session.query(FIND_TABLE, [indexId]);
-  return row ? tableOf(integer(row, 'number')) : null;
+  return row ? tableName(integer(row, 'number')) : null;
 }
 
 /** Returns the bytes on disk of the table, including its indexes; 0 if there is no table. */

@@ -14,7 +14,7 @@ import type {
 } from '../../../ports/stores/search-store.js';
 import { contentBytes, RECORD_BYTES } from '../../../ports/stores/stored-bytes.js';
 import { integer, text, textOrNull } from '../connection/columns.js';
-import { Database, type SqlValue, statement, type TransactionSession, unprepared } from '../connection/connection.js';
+import { Database, type SqlValue, statement, type TransactionSession, unpreparedStatement } from '../connection/connection.js';
 import { Cleaner } from './cleaner.js';
 import {
   createNamespace,
@@ -68,7 +68,7 @@ export async function writeDocuments(
   // The namespace is locked, so these documents still exist when they are replaced.
   const replacedBytes = session
     .query(
-      unprepared(
+      unpreparedStatement(
         `SELECT coalesce(sum(${DOCUMENT_BYTES}), 0)::bigint AS bytes FROM ${table} WHERE namespace = $1 AND id = ANY ($2::text[])`,
       ),
       [namespace, uniqueDocuments.map(({ id }) => id)],
@@ -76,7 +76,7 @@ export async function writeDocuments(
     .then(([row]) => (row ? integer(row, 'bytes') : 0));
   const texts = uniqueDocuments.map((document) => documentText(namespace, document));
   const rows = await session.query(
-    unprepared(`
+    unpreparedStatement(`
       INSERT INTO ${table} (namespace, id, length, repeats, terms, tags, content, metadata, fields)
       SELECT $1, w.id, w.length, w.repeats::jsonb, w.terms::tsvector, w.tags::tsvector, w.content, w.metadata, w.fields::jsonb
       FROM unnest($2::text[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
@@ -127,7 +127,7 @@ class PostgresSearchDocuments implements SearchDocuments {
   ): Promise<readonly (SearchDocument | null)[]> {
     const rows = await withNamespace(this.database, query, ({ table, namespace }) =>
       this.database.query(
-        unprepared(
+        unpreparedStatement(
           limitBytes(
             `SELECT d.id, d.content, d.metadata, w.n
              FROM (SELECT id, min(n) AS n FROM unnest($2::text[]) WITH ORDINALITY AS u (id, n) GROUP BY id) w
@@ -148,7 +148,7 @@ class PostgresSearchDocuments implements SearchDocuments {
     const { prefix, after, limit, maxBytes } = query;
     const rows = await withNamespace(this.database, query, ({ table, namespace }) =>
       this.database.query(
-        unprepared(
+        unpreparedStatement(
           limitBytes(
             `SELECT r.*, row_number() OVER (ORDER BY r.id) AS n FROM (
                SELECT id, content, metadata FROM ${table}
@@ -234,7 +234,7 @@ class PostgresSearchDocuments implements SearchDocuments {
         DELETE FROM ${storedNamespace.table} WHERE namespace = $1 AND ${condition.replaceAll('TABLE', storedNamespace.table)}
         RETURNING ${DOCUMENT_BYTES} AS bytes)
         SELECT count(*) AS documents, coalesce(sum(bytes), 0)::bigint AS bytes FROM removed`;
-      const [row] = await session.query(unprepared(sql), [storedNamespace.namespace, ...values]);
+      const [row] = await session.query(unpreparedStatement(sql), [storedNamespace.namespace, ...values]);
       if (!row) return 0;
       const removedCount = integer(row, 'documents');
       session.send(ADD_COUNTS, [storedNamespace.namespace, -removedCount, -integer(row, 'bytes')]);
@@ -265,14 +265,17 @@ class PostgresSearchDocuments implements SearchDocuments {
   private async findMatching(query: Namespace, filter: Filter, after: string) {
     const matches = await withNamespace(this.database, query, async ({ table, namespace }) => {
       const idsSql = `SELECT id FROM ${table} WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT ${MAX_FILTERED_AT_ONCE}`;
-      const [lastRow] = await this.database.query(unprepared(`SELECT max(id) AS id FROM (${idsSql}) d`), [namespace, after]);
+      const [lastRow] = await this.database.query(unpreparedStatement(`SELECT max(id) AS id FROM (${idsSql}) d`), [
+        namespace,
+        after,
+      ]);
       const next = lastRow ? textOrNull(lastRow, 'id') : null;
       if (next === null) return null;
       const values = new Values();
       const range = [values.add(namespace, 'bigint'), values.add(after, 'text'), values.add(next, 'text')] as const;
       const sql = `SELECT id FROM ${table} d WHERE namespace = ${range[0]} AND id > ${range[1]} AND id <= ${range[2]}
         AND ${filterCondition(filter, values)}`;
-      const rows = await this.database.query(unprepared(sql), values.list);
+      const rows = await this.database.query(unpreparedStatement(sql), values.list);
       return { ids: rows.map((row) => text(row, 'id')), next };
     });
     return matches ?? { ids: [], next: null };

@@ -8,7 +8,7 @@
 import type { DocumentBound, Filter, FoundDocument, SearchDocument } from '../../../ports/stores/search-store.js';
 import type { RequiredTags } from '../../shared/search/required-tags.js';
 import { integer, type Row, text, textOrNull } from '../connection/columns.js';
-import { type Session, statement, unprepared } from '../connection/connection.js';
+import { type Session, statement, unpreparedStatement } from '../connection/connection.js';
 import type { StoredNamespace } from './collection.js';
 import { lexeme, tagQuery, tagsOf, tagsOfFilter } from './document-text.js';
 import { filterSql, Values } from './filter-sql.js';
@@ -121,7 +121,7 @@ function scoreStatement(
     : candidatesSql;
   return {
     values: values.list,
-    statement: unprepared(`
+    statement: unpreparedStatement(`
       WITH c AS MATERIALIZED (SELECT m.id, m.length, ${counts.join(', ')} FROM (${filteredSql}) m),
         s AS MATERIALIZED (SELECT
           ${doubleLiteral(SATURATION * LENGTH_WEIGHT)} / greatest(avg(length)::double precision, 1) AS steepness,

@@ -18,7 +18,7 @@ const LOCK_SHARED = 'SELECT pg_advisory_lock_shared($1, hashtext(current_schema(
 const isTrue = async (session: Session, statement: Statement) => (await session.query(statement))[0]?.found === true;
 
 /** Returns the features of the database. If the tables are not distributed, they are used as on one server, even with Citus. */
-export async function engineOf(session: Session & ClusterConnection, log: Log): Promise<Engine> {
+export async function detectEngine(session: Session & ClusterConnection, log: Log): Promise<Engine> {
   const isDistributed = (await isTrue(session, HAS_CATALOG)) && (await isTrue(session, IS_DISTRIBUTED));
   return isDistributed ? citus(new ShardServers(session, log)) : POSTGRESQL;
 }

@@ -1,7 +1,7 @@
 /** Distributes the tables of a schema over the servers of a Citus cluster. Tables that are already distributed do not change. */
 import type pg from 'pg';
 import { lockSchema } from '../connection/migrate.js';
-import { BY_INSTANCE, BY_RUN, ON_EVERY_SERVER } from './tables.js';
+import { TABLES_BY_INSTANCE, TABLES_BY_RUN, TABLES_ON_EVERY_SERVER } from './tables.js';
 
 /** How a table that is not distributed yet will be distributed. */
 export interface Distribution {
@@ -29,12 +29,12 @@ export class DistributionError extends Error {
 const DEFAULT_SHARDS = 32;
 /** All distributed tables, each after the tables that it refers to. */
 const DISTRIBUTIONS: readonly Distribution[] = [
-  ...ON_EVERY_SERVER.map((table) => ({ table, by: null })),
-  ...BY_INSTANCE.map((table) => ({ table, by: 'instance_id' })),
-  ...BY_RUN.map((table) => ({ table, by: 'instance_id' })),
+  ...TABLES_ON_EVERY_SERVER.map((table) => ({ table, by: null })),
+  ...TABLES_BY_INSTANCE.map((table) => ({ table, by: 'instance_id' })),
+  ...TABLES_BY_RUN.map((table) => ({ table, by: 'instance_id' })),
 ];
-const [FIRST_BY_INSTANCE] = BY_INSTANCE;
-const [DIRECTORY] = BY_RUN;
+const [FIRST_BY_INSTANCE] = TABLES_BY_INSTANCE;
+const [DIRECTORY] = TABLES_BY_RUN;
 /**
  * The directory of runs is on the server of the instance, so that the start of a run needs no other server. Unique constraints must
  * contain the distribution column.

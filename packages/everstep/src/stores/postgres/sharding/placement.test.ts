@@ -84,7 +84,7 @@ describe('tables on a Citus cluster', { skip: typeof schemas === 'string' && sch
   test('a node that was opened before the tables were distributed cannot join, and one that has joined prevents that', async () => {
     const { url } = await schemas.make({ hasTables: false });
     const facts = { host: 'test', version: '0' };
-    const events = { work() {}, suspended() {}, resumed() {}, changed() {} };
+    const events = { onWork() {}, onSuspended() {}, onResumed() {}, onChanged() {} };
     const [joined, late] = await Promise.all([1, 2].map(() => openPostgresNode({ url, log, facts, leaseMs: 60_000 })));
     assert.ok(joined && late);
     await joined.cluster.join(events);

@@ -1,7 +1,7 @@
 /** Finds the shards and the queue instances of a Citus cluster, and moves an instance while nodes use it. */
 import type pg from 'pg';
 import { DistributionError } from './distribute.js';
-import { BY_INSTANCE } from './tables.js';
+import { TABLES_BY_INSTANCE } from './tables.js';
 
 /** A server that can have shards. */
 export interface ServerStatus {
@@ -18,7 +18,7 @@ export interface InstanceLocation {
   readonly server: string;
 }
 
-const [TABLE] = BY_INSTANCE;
+const [TABLE] = TABLES_BY_INSTANCE;
 const SERVER = `n.nodename || ':' || n.nodeport`;
 
 /** Returns the servers in the order of their names. Does not connect to them. */

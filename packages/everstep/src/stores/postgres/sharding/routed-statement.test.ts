@@ -75,6 +75,11 @@ test('every table is in one of the lists of how tables are distributed', () => {
     for (const [, table = '', renamed = ''] of sql.matchAll(/ALTER TABLE (\w+) RENAME TO (\w+)/g))
       if (tables.delete(table)) tables.add(renamed);
   }
-  const listed = [...lists.BY_INSTANCE, ...lists.BY_RUN, ...lists.ON_EVERY_SERVER, ...lists.ON_ONE_SERVER];
+  const listed = [
+    ...lists.TABLES_BY_INSTANCE,
+    ...lists.TABLES_BY_RUN,
+    ...lists.TABLES_ON_EVERY_SERVER,
+    ...lists.TABLES_ON_ONE_SERVER,
+  ];
   assert.deepEqual([...listed].sort(), [...tables].sort());
 });

@@ -14,7 +14,7 @@ import { locationsOf } from './placement.js';
 
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 const facts = { host: 'test', version: '0' };
-const EVENTS = { work() {}, suspended() {}, resumed() {}, changed() {} };
+const EVENTS = { onWork() {}, onSuspended() {}, onResumed() {}, onChanged() {} };
 const INSTANCES = Array.from({ length: 8 }, (_, n) => `qi_${n}`);
 const DUE = { before: T0 + 10, after: null, limit: 100 };
 const unavailable = (server: string) => (error: unknown) => error instanceof ServerUnavailableError && error.server === server;
@@ -119,11 +119,11 @@ for (const [what, takeDown] of WAYS)
         await store.dueSchedules({ before: T0, limit: 10 });
         await store.nextScheduleAt();
         await store.instancesWithDueSchedules({ before: T0 });
-        await store.repairs.due({ before: T0, limit: 10, driver: null });
+        await store.repairs.claimDue({ before: T0, limit: 10, driver: null });
         await store.repairs.nextAt({ nodeId: null });
         await store.accounts.dueBudgetAlerts({ before: T0, limit: 10 });
         await store.accounts.nextBudgetAlertAt({ after: 0 });
-        await store.invokerOf({ childRunKey: others });
+        await store.findInvoker({ childRunKey: others });
         await store.removeStagedSteps();
         // The store cannot know whether the run exists.
         await assert.rejects(store.loadRun({ runKey: 'unknown' }), unavailable(server));

@@ -27,8 +27,8 @@ async function firstEvent(
       await work(() => answerOf(server));
       return true;
     },
-    silent: (server: string) => report(SILENT, server),
-    failed: (error: unknown) => report(FAILED, error),
+    onSilent: (server: string) => report(SILENT, server),
+    onFailed: (error: unknown) => report(FAILED, error),
     whenBack: () => new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve())),
   };
   const reported = once(events, 'event');

@@ -20,9 +20,9 @@ export interface WatchedServers {
    */
   askOn(server: string, work: (ask: () => Promise<unknown>) => Promise<void>): Promise<boolean>;
   /** Called when the server has not responded for SILENCE_MS. */
-  silent(server: string): Promise<void>;
+  onSilent(server: string): Promise<void>;
   /** Called when a statement on a server has failed. */
-  failed(error: unknown): Promise<unknown>;
+  onFailed(error: unknown): Promise<unknown>;
   /** Resolves as soon as the server does not count as down. */
   whenBack(server: string): Promise<void>;
 }
@@ -56,9 +56,9 @@ export class ServerWatch {
     while (isMember && !this.signal.aborted) {
       try {
         isMember = await this.servers.askOn(server, (ask) => this.askUntilSilent(ask));
-        if (isMember && !this.signal.aborted) await this.servers.silent(server);
+        if (isMember && !this.signal.aborted) await this.servers.onSilent(server);
       } catch (error) {
-        await this.servers.failed(error).catch(() => undefined);
+        await this.servers.onFailed(error).catch(() => undefined);
       }
       await this.servers.whenBack(server);
       await this.pause(this.intervals.intervalMs);

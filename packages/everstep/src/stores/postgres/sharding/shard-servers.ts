@@ -81,8 +81,8 @@ export class ShardServers implements StoreServers {
             if (id !== undefined) await work(() => client.query({ ...PING, values: [id] }));
             return id !== undefined;
           }),
-        silent: (server) => this.onSilence(server),
-        failed: (error) => this.failureOf(error, () => []),
+        onSilent: (server) => this.onSilence(server),
+        onFailed: (error) => this.failureOf(error, () => []),
         whenBack: (server) => this.whenBack(server),
       },
       this.closing.signal,

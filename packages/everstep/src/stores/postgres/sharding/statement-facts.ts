@@ -2,7 +2,7 @@
 import type { SqlValue } from '../connection/sql-values.js';
 import { routedStatement } from './routed-statement.js';
 import { unroutedTables } from './statement-rules.js';
-import { BY_INSTANCE, BY_RUN } from './tables.js';
+import { TABLES_BY_INSTANCE, TABLES_BY_RUN } from './tables.js';
 
 interface StatementText {
   readonly name: string;
@@ -29,8 +29,8 @@ const TABLE_REFERENCE = new RegExp(
   `\\b(FROM|JOIN)\\s+(\\w+)\\b(?!\\s*\\()(?:\\s+(?:AS\\s+)?(?!(?:${KEYWORDS})\\b)([a-z_]\\w*))?`,
   'gi',
 );
-const FROM_DIRECTORY = new RegExp(`\\bFROM ${BY_RUN[0]}\\b`);
-const DISTRIBUTED: ReadonlySet<string> = new Set([...BY_INSTANCE, ...BY_RUN]);
+const FROM_DIRECTORY = new RegExp(`\\bFROM ${TABLES_BY_RUN[0]}\\b`);
+const DISTRIBUTED: ReadonlySet<string> = new Set([...TABLES_BY_INSTANCE, ...TABLES_BY_RUN]);
 
 function analyze(statement: StatementText): StatementAnalysis {
   const { text } = routedStatement(statement).statement;

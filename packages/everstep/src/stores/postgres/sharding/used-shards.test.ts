@@ -111,7 +111,7 @@ describe('shards of a Citus cluster', { skip: typeof schemas === 'string' && sch
   test('a claim and a page of due tasks of an instance use one shard', async () => {
     const { store: own, cluster } = await openPostgresNode({ url: recorder.url, log, facts: { host: 'test', version: '0' } });
     after(() => own.close());
-    await cluster.join({ work() {}, suspended() {}, resumed() {}, changed() {} });
+    await cluster.join({ onWork() {}, onSuspended() {}, onResumed() {}, onChanged() {} });
     const run = nextRun();
     await apply(store, [creation(run), ...putTasks(run.key, [advanceTask(T0)])]);
     const due = { before: T0 + 10, limit: 10, instanceId };

@@ -1,16 +1,16 @@
 /** Reads properties of a database for a diagnosis. Changes nothing. */
 import type { Log } from '../../../ports/log.js';
 import { integer, text } from '../connection/columns.js';
-import { Database, unprepared } from '../connection/connection.js';
+import { Database, unpreparedStatement } from '../connection/connection.js';
 import { MIGRATIONS } from '../migrations/index.js';
 
 const TIMEOUT_MS = 5_000;
 
-const SELECT_PROPERTIES = unprepared(`
+const SELECT_PROPERTIES = unpreparedStatement(`
   SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
     (to_regclass('schema_version') IS NOT NULL)::int AS has_schema`);
-const SELECT_SCHEMA = unprepared('SELECT version AS schema FROM schema_version');
+const SELECT_SCHEMA = unpreparedStatement('SELECT version AS schema FROM schema_version');
 
 export interface DatabaseExamination {
   /** Version of PostgreSQL. */

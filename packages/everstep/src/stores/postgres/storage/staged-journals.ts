@@ -5,7 +5,7 @@
  */
 import { LIMITS } from '../../../config/limits.js';
 import type { StoreWrite } from '../../../ports/stores/store.js';
-import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { storedBytesSql } from '../../../ports/stores/stored-bytes.js';
 import { integerOrNull, text } from '../connection/columns.js';
 import { type Database, statement, type TransactionSession } from '../connection/connection.js';
 import { changeAndCountBytesSql } from './stored-bytes.js';
@@ -35,13 +35,13 @@ const LOCK_GONE = statement(`
 const SELECT_SLICE = statement(`
   SELECT max(idx) AS last FROM (
     SELECT idx, sum(bytes) OVER (ORDER BY idx) - bytes AS bytes_before FROM (
-      SELECT s.idx, ${storedSql('step', 's')} AS bytes FROM step s
+      SELECT s.idx, ${storedBytesSql('step', 's')} AS bytes FROM step s
       WHERE s.instance_id = $1 AND s.run_key = $2 ORDER BY s.idx LIMIT ${LIMITS.partRows}) steps) summed
   WHERE bytes_before < ${LIMITS.partBytes}`);
 const DELETE_SLICE = statement(
   changeAndCountBytesSql(
     `DELETE FROM step s WHERE s.instance_id = $1 AND s.run_key = $2 AND s.idx <= $3
-     RETURNING s.instance_id, ${storedSql('step', 's')} AS bytes`,
+     RETURNING s.instance_id, ${storedBytesSql('step', 's')} AS bytes`,
     '-',
   ),
 );

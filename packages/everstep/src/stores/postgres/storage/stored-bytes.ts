@@ -2,7 +2,7 @@
  * Counts the stored bytes and active runs of each instance. A batch updates one row for each instance. Copied, replaced and deleted
  * data is counted by the statements that change it. As with usage, each connection adds to its own rows; the total is their sum.
  */
-import { type InstanceTotals, STORED_TABLES_OF_RUN, storedSql } from '../../../ports/stores/stored-bytes.js';
+import { type InstanceTotals, STORED_TABLES_OF_RUN, storedBytesSql } from '../../../ports/stores/stored-bytes.js';
 import { SHARDS } from '../accounts/usage-counts.js';
 import { integer, text, textOrNull } from '../connection/columns.js';
 import { type Session, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
@@ -30,7 +30,7 @@ const ADD = tableWrite(
 );
 
 const tableBytesSql = (table: (typeof STORED_TABLES_OF_RUN)[number]): string =>
-  `SELECT ${storedSql(table, 't')} AS bytes FROM ${table} t WHERE t.instance_id = k.instance_id AND t.run_key = k.run_key`;
+  `SELECT ${storedBytesSql(table, 't')} AS bytes FROM ${table} t WHERE t.instance_id = k.instance_id AND t.run_key = k.run_key`;
 const BYTES_OF_RUNS = `(
   SELECT k.instance_id, b.bytes FROM ${unnest(RUN_KEY)} AS k(${columnNames(RUN_KEY)}), LATERAL (
     SELECT octet_length(e.result) AS bytes FROM ended_run e

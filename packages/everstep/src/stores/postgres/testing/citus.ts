@@ -5,7 +5,7 @@
 import pg from 'pg';
 import { MIGRATIONS } from '../migrations/index.js';
 import { distribute } from '../sharding/distribute.js';
-import { BY_INSTANCE, BY_RUN, ON_EVERY_SERVER, ON_ONE_SERVER } from '../sharding/tables.js';
+import { TABLES_BY_INSTANCE, TABLES_BY_RUN, TABLES_ON_EVERY_SERVER, TABLES_ON_ONE_SERVER } from '../sharding/tables.js';
 
 export const CITUS = 'EVERSTEP_TEST_CITUS';
 /** Whether the schemas of the tests are on a cluster. */
@@ -16,8 +16,8 @@ export const NO_CLUSTER = IS_ON_CLUSTER ? '' : `${CITUS} is not set to a Citus c
 const SHARDS = 4;
 /** Tables that are cleared after a test, each before the tables that it refers to. */
 const CLEARED_TABLES = [
-  ...[...BY_INSTANCE, ...BY_RUN, ...ON_ONE_SERVER.filter((table) => table !== 'schema_version')],
-  ...[...ON_EVERY_SERVER].reverse(),
+  ...[...TABLES_BY_INSTANCE, ...TABLES_BY_RUN, ...TABLES_ON_ONE_SERVER.filter((table) => table !== 'schema_version')],
+  ...[...TABLES_ON_EVERY_SERVER].reverse(),
 ];
 
 export async function withClusterClient(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {

@@ -1,5 +1,5 @@
 /** Counts of a day (UTC) for each instance: runs that were started, and requests that were rejected. */
-import type { CountOfDay, DayCount, DayCountKind } from '../../../ports/stores/account-store.js';
+import type { DailyCount, DayCount, DayCountKind } from '../../../ports/stores/account-store.js';
 import { type Procedure, rows } from '../sql/procedure.js';
 import { sql } from '../sql/sql.js';
 import { NUMBER, oneOf, TEXT, table } from '../sql/table.js';
@@ -45,7 +45,7 @@ const DAY_COUNT = table<DayCount>('day_count', {
 export class DaySums {
   private readonly sums = new Map<string, DayCount>();
 
-  add({ instanceId, what, count, at }: Omit<CountOfDay, 'kind'>): void {
+  add({ instanceId, what, count, at }: Omit<DailyCount, 'kind'>): void {
     if (count === 0) return;
     const day = Math.floor(at / DAY_MS);
     const key = `${instanceId}\n${day} ${what}`;

@@ -95,7 +95,7 @@ const pageClause = ({ instanceId, isOpen, after, limit }: AlertPage): Sql => {
 export function createAlertStore(store: SqlStore): AlertStore {
   return {
     events: ({ instanceId, limit }) => store.readDurable(readEvents(instanceId, limit)),
-    open: ({ instanceId }) => store.read(readAlerts(sql`instance_id = ${instanceId} AND ended_at IS NULL ORDER BY alert_id`)),
+    listOpen: ({ instanceId }) => store.read(readAlerts(sql`instance_id = ${instanceId} AND ended_at IS NULL ORDER BY alert_id`)),
     async record(query) {
       try {
         return await store.write(() => recordRound(query));

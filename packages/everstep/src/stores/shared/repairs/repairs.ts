@@ -159,7 +159,7 @@ export function createRepairs(
     find: (id) => store.read(find(id)),
     list: (query) => store.read(list(query)),
     put: (query) => store.write(() => put(query, addAudit)),
-    due: ({ before, limit, driver }) =>
+    claimDue: ({ before, limit, driver }) =>
       driver === null ? store.read(dueRepairs(before, limit)) : store.write(() => claimDue(before, limit, driver)),
     nextAt: ({ nodeId }) => store.read(nextAt(nodeId)),
     scheduledDeletions: ({ instanceId, dlqIds }) => store.read(scheduledDeletions(instanceId, dlqIds)),

@@ -94,7 +94,7 @@ export function createSearchIndexes(store: SqlStore, addAudit: AddAudit): Search
           (yield* count(sql`UPDATE search_index SET deleted = ${true} WHERE index_id = ${indexId} AND ${IS_NOT_DELETED}`)) === 1
         );
       }, audit),
-    deleted: () => store.read(listIds(true)),
+    listDeletedIds: () => store.read(listIds(true)),
     forget: ({ indexId }) => store.write(() => send(sql`DELETE FROM search_index WHERE index_id = ${indexId} AND ${IS_DELETED}`)),
   };
 }

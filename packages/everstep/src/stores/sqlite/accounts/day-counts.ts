@@ -1,6 +1,6 @@
 /** Writes the daily counts of the embedded store, and removes those of days that are no longer read. */
 import type { StatementSync } from 'node:sqlite';
-import { type CountOfDay, DAYS_KEPT } from '../../../ports/stores/account-store.js';
+import { DAYS_KEPT, type DailyCount } from '../../../ports/stores/account-store.js';
 import { DAY_MS, REMOVED_AT_ONCE } from '../../shared/accounts/day-counts.js';
 import type { UnsettledSums } from '../commit/unsettled-sums.js';
 import type { Connection } from '../connection/connection.js';
@@ -21,7 +21,7 @@ export class DayCounts {
   }
 
   /** Adds a count, which is written at the end of the transaction. Requires an open transaction. `at` is Unix ms. */
-  add({ instanceId, what, count, at }: Omit<CountOfDay, 'kind'>): void {
+  add({ instanceId, what, count, at }: Omit<DailyCount, 'kind'>): void {
     if (count === 0) return;
     const day = Math.floor(at / DAY_MS);
     this.latestDay = Math.max(this.latestDay, day);

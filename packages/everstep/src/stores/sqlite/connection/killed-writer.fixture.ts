@@ -3,7 +3,7 @@
  * number of each run when it is durable.
  */
 import { writeSync } from 'node:fs';
-import type { CountOfDay } from '../../../engine/writes.js';
+import type { DailyCount } from '../../../engine/writes.js';
 import type { StoreWrite } from '../../../ports/stores/store.js';
 import { creation, INSTANCE, sampleRun, sampleStep, T0, unit } from '../../conformance/samples.js';
 import { openSqliteStore } from '../index.js';
@@ -13,7 +13,7 @@ const [file] = process.argv.slice(2);
 if (file === undefined) throw new Error('the path of the store file is missing');
 
 const countMessages = (messages: number): StoreWrite => ({ kind: 'count-messages', instanceId: INSTANCE, messages, at: T0 });
-const dailyCount: CountOfDay = { kind: 'count-of-day', instanceId: INSTANCE, what: 'run', count: 1, at: T0 };
+const dailyCount: DailyCount = { kind: 'count-of-day', instanceId: INSTANCE, what: 'run', count: 1, at: T0 };
 const store = await openSqliteStore({ file });
 for (let n = 1; ; n++) {
   const run = sampleRun(n);

@@ -2,7 +2,7 @@
 import type { StatementSync } from 'node:sqlite';
 import type { Schedule } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
-import { contentBytes, RECORD_BYTES, storedSql } from '../../../ports/stores/stored-bytes.js';
+import { contentBytes, RECORD_BYTES, storedBytesSql } from '../../../ports/stores/stored-bytes.js';
 import { SCHEDULE } from '../../shared/control/schedules.js';
 import { send } from '../../shared/sql/procedure.js';
 import type { Applier } from '../commit/applier.js';
@@ -21,7 +21,7 @@ export class ScheduleRecords implements Applier<WriteOf<'schedule'>> {
     this.parts = parts;
     this.deleteSchedule = connection.prepare('DELETE FROM schedule WHERE tenant = ? AND schedule_id = ?');
     this.selectBytes = connection.prepare(
-      `SELECT ${storedSql('schedule', 's')} AS bytes FROM schedule s WHERE s.tenant = ? AND s.schedule_id = ?`,
+      `SELECT ${storedBytesSql('schedule', 's')} AS bytes FROM schedule s WHERE s.tenant = ? AND s.schedule_id = ?`,
     );
     this.selectTick = connection.prepare('SELECT next_at FROM schedule WHERE tenant = ? AND schedule_id = ?');
     this.selectNextTenant = connection.prepare(

@@ -3,7 +3,7 @@ import type { StatementSync } from 'node:sqlite';
 import { type FailureGroup, UNGROUPED_RULES } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { CALLBACK_SLOT, type DeadLetter, type FailureFunctionState, type RunSettings } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
-import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { storedBytesSql } from '../../../ports/stores/stored-bytes.js';
 import type { Applier } from '../commit/applier.js';
 import { blob, integer, json, type Row, text, textOrNull } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
@@ -33,7 +33,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
     );
     this.deleteEntry = connection.prepare('DELETE FROM dead_letter WHERE seq = ?');
     this.selectIndexedColumns = connection.prepare(
-      `SELECT d.run_seq, ${FACET_COLUMNS}, ${storedSql('dead_letter', 'd')} AS bytes
+      `SELECT d.run_seq, ${FACET_COLUMNS}, ${storedBytesSql('dead_letter', 'd')} AS bytes
        FROM dead_letter d JOIN run r ON r.seq = d.run_seq WHERE d.seq = ?`,
     );
     this.selectSeq = connection.prepare('SELECT seq FROM dead_letter WHERE dlq_id = ? AND tenant = ?');

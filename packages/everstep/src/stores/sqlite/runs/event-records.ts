@@ -3,7 +3,7 @@ import type { StatementSync } from 'node:sqlite';
 import type { KeptEvent } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import type { EventStore, WaiterRecord } from '../../../ports/stores/store.js';
-import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { storedBytesSql } from '../../../ports/stores/stored-bytes.js';
 import { integer } from '../../records/columns.js';
 import { eventWithoutContentOf, keptEventOf, waiterOf } from '../../records/run-rows.js';
 import type { Applier } from '../commit/applier.js';
@@ -26,7 +26,7 @@ export class EventRecords implements Applier<WriteOf<'event'>> {
       'INSERT INTO kept_event (run_seq, event_key, event_id, received_at, content) VALUES (?, ?, ?, ?, ?)',
     );
     this.deleteEvent = connection.prepare(
-      `DELETE FROM kept_event WHERE run_seq = ? AND event_key = ? RETURNING ${storedSql('kept_event', 'kept_event')} AS bytes`,
+      `DELETE FROM kept_event WHERE run_seq = ? AND event_key = ? RETURNING ${storedBytesSql('kept_event', 'kept_event')} AS bytes`,
     );
     this.selectEvents = connection.prepare('SELECT * FROM kept_event WHERE run_seq = ? ORDER BY seq');
     this.selectEventsWithoutContent = connection.prepare(

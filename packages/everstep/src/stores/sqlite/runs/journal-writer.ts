@@ -2,7 +2,7 @@
 import type { StatementSync } from 'node:sqlite';
 import type { FailedAttempt, RecordedStep } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
-import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { storedBytesSql } from '../../../ports/stores/stored-bytes.js';
 import { columnList, integer } from '../../records/columns.js';
 import { ATTEMPT_COLUMNS, attemptColumnsOf, STEP_COLUMNS, stepColumnsOf } from '../../records/journal-rows.js';
 import type { Applier } from '../commit/applier.js';
@@ -44,7 +44,7 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
        WHERE run_seq = ? AND idx >= ? AND idx < ? AND idx NOT IN (SELECT value FROM json_each(?)) ORDER BY idx`,
     );
     this.selectBytes = connection.prepare(
-      `SELECT coalesce(sum(${storedSql('step', 's')}), 0) AS bytes FROM step s
+      `SELECT coalesce(sum(${storedBytesSql('step', 's')}), 0) AS bytes FROM step s
        WHERE s.run_seq = ? AND s.idx >= ? AND s.idx < ? AND s.idx NOT IN (SELECT value FROM json_each(?))`,
     );
     this.markEdited = connection.prepare('UPDATE step SET edited = 1 WHERE run_seq = ? AND idx = ?');

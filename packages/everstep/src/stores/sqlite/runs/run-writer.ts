@@ -2,7 +2,7 @@
 import type { StatementSync } from 'node:sqlite';
 import type { Run, RunOutcome, RunPayload } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
-import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { storedBytesSql } from '../../../ports/stores/stored-bytes.js';
 import type { Applier } from '../commit/applier.js';
 import { blob, integer } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
@@ -32,7 +32,7 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
     this.copyPayload = connection.prepare(
       `INSERT INTO payload (run_seq, content_type, forward_headers, body, body_crc)
        SELECT ?, content_type, forward_headers, body, body_crc FROM payload WHERE run_seq = ?
-       RETURNING ${storedSql('payload', 'payload')} AS bytes`,
+       RETURNING ${storedBytesSql('payload', 'payload')} AS bytes`,
     );
     this.updateOutcome = connection.prepare(
       `UPDATE run SET status = ?, completed_at = ?, result = ?, error = ? WHERE seq = ? AND status = 'active'`,

@@ -5,7 +5,7 @@
  */
 import type { StatementSync } from 'node:sqlite';
 import { LIMITS } from '../../../config/limits.js';
-import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { storedBytesSql } from '../../../ports/stores/stored-bytes.js';
 import { integer, text } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
 import type { CreationOrder } from '../listing/creation-order.js';
@@ -47,7 +47,7 @@ export class StagedJournals {
     this.selectSome = connection.prepare(
       `SELECT max(idx) AS last, count(*) AS steps, coalesce(sum(bytes), 0) AS bytes FROM (
          SELECT idx, bytes, sum(bytes) OVER (ORDER BY idx) - bytes AS bytes_before FROM (
-           SELECT s.idx, ${storedSql('step', 's')} AS bytes FROM step s WHERE s.run_seq = ? ORDER BY s.idx LIMIT ${LIMITS.partRows}))
+           SELECT s.idx, ${storedBytesSql('step', 's')} AS bytes FROM step s WHERE s.run_seq = ? ORDER BY s.idx LIMIT ${LIMITS.partRows}))
        WHERE bytes_before < ${LIMITS.partBytes}`,
     );
     this.countSteps = connection.prepare('SELECT count(*) AS steps FROM step WHERE run_seq = ?');

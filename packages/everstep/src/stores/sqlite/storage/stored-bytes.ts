@@ -1,12 +1,12 @@
 /** Counts the stored bytes and active runs of each instance. */
 import type { StatementSync } from 'node:sqlite';
-import { type InstanceTotals, STORED_TABLES_OF_RUN, storedSql } from '../../../ports/stores/stored-bytes.js';
+import { type InstanceTotals, STORED_TABLES_OF_RUN, storedBytesSql } from '../../../ports/stores/stored-bytes.js';
 import type { UnsettledSums } from '../commit/unsettled-sums.js';
 import { integer, text, textOrNull } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
 
 const bytesOfTable = (table: (typeof STORED_TABLES_OF_RUN)[number]): string =>
-  `(SELECT coalesce(sum(${storedSql(table, 't')}), 0) FROM ${table} t WHERE t.run_seq = r.seq)`;
+  `(SELECT coalesce(sum(${storedBytesSql(table, 't')}), 0) FROM ${table} t WHERE t.run_seq = r.seq)`;
 /** SQL: the bytes of the run `r` with everything that belongs to it, except its entry in the DLQ. */
 export const RUN_BYTES = [
   'coalesce(octet_length(r.result), 0)',
