@@ -77,7 +77,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     reason: 'a default that tests replace: elapsed time of this process',
     kinds: ['clock'],
     paths: [
-      'ports/periodic-log.ts',
+      'ports/throttled-log.ts',
       'secrets/key-ring.ts',
       'step-calls/names/index.ts',
       'stores/postgres/connection/cpu-load.ts',

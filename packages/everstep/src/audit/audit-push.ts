@@ -5,8 +5,8 @@
 import { LIMITS } from '../config/limits.js';
 import type { Log } from '../ports/log.js';
 import type { MessageSender } from '../ports/message-sender.js';
-import { ThrottledLog } from '../ports/periodic-log.js';
 import type { AuditStore } from '../ports/stores/audit-store.js';
+import { ThrottledLog } from '../ports/throttled-log.js';
 import { exportLines, NDJSON_TYPE } from './exported-entry.js';
 
 const TIMEOUT_MS = 30_000;

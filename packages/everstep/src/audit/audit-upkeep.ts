@@ -5,9 +5,9 @@
 import { LIMITS } from '../config/limits.js';
 import type { Clock } from '../ports/clock.js';
 import type { Log } from '../ports/log.js';
-import { ThrottledLog } from '../ports/periodic-log.js';
 import type { AuditStore } from '../ports/stores/audit-store.js';
 import { ALWAYS_OPEN, type StoreWritesState } from '../ports/stores/store-writes.js';
+import { ThrottledLog } from '../ports/throttled-log.js';
 import type { AuditPush } from './audit-push.js';
 
 /** Interval for chaining entries in the background: the maximum time for which an entry has no hash. */

@@ -1,16 +1,16 @@
-/** Converts a run's journal from the API into a page of its story. */
+/** Converts a run's journal from the API into a page for the progress printer. */
 import type { JournalStep, OpenTask, RunJournal } from '@everstep/sdk';
-import type { StoryOutcome, StoryPage, StoryPast, StoryWait } from './run-story.js';
+import type { EarlierSteps, ProgressOutcome, ProgressPage, ProgressWait } from './run-progress.js';
 
 const PAST_TEXTS: Readonly<Record<string, string>> = { resume: 'kept from the failed run', fork: 'kept from the forked run' };
 
 /** Returns the steps that a resumed or forked run inherited. */
-function pastOf({ workflowRunOrigin, workflowCreatedAt }: RunJournal): StoryPast | null {
+function pastOf({ workflowRunOrigin, workflowCreatedAt }: RunJournal): EarlierSteps | null {
   const text = PAST_TEXTS[workflowRunOrigin?.kind ?? ''];
   return text === undefined ? null : { until: workflowCreatedAt, text };
 }
 
-function outcomeOf({ stepType, waitTimeout, callResponseStatus }: JournalStep): StoryOutcome | null {
+function outcomeOf({ stepType, waitTimeout, callResponseStatus }: JournalStep): ProgressOutcome | null {
   switch (stepType) {
     case 'SleepFor':
     case 'SleepUntil':
@@ -27,7 +27,7 @@ function outcomeOf({ stepType, waitTimeout, callResponseStatus }: JournalStep): 
   }
 }
 
-function waitTargetOf(task: OpenTask): StoryWait['target'] | null {
+function waitTargetOf(task: OpenTask): ProgressWait['target'] | null {
   if (task.sleepUntil !== undefined) return { kind: 'time', until: task.sleepUntil };
   if (task.waitDeadline !== undefined) {
     return { kind: 'event', eventIds: task.waitEventIds ?? [task.waitEventId ?? ''], until: task.waitDeadline };
@@ -36,13 +36,13 @@ function waitTargetOf(task: OpenTask): StoryWait['target'] | null {
 }
 
 export interface PageOptions {
-  readonly past?: StoryPast | null;
+  readonly past?: EarlierSteps | null;
   /** 0 for the run itself, 1 for runs that it invoked. */
   readonly depth?: number;
 }
 
 /** Returns the page of a run, with its steps, failed attempts and waits. */
-export function pageOf(journal: RunJournal, { past = pastOf(journal), depth = 0 }: PageOptions = {}): StoryPage {
+export function pageOf(journal: RunJournal, { past = pastOf(journal), depth = 0 }: PageOptions = {}): ProgressPage {
   return {
     workflowRunId: journal.workflowRunId,
     depth,

@@ -4,7 +4,7 @@
  * three times as long before the next slice.
  */
 
-import type { EventLoop } from '../ports/loop-time.js';
+import type { EventLoop } from '../ports/event-loop.js';
 import type { InstanceOwners } from '../ports/stores/instance-owners.js';
 import { Turns } from './turns.js';
 

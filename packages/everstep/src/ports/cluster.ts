@@ -7,8 +7,8 @@ import type { LiveHint } from './live-hints.js';
 import type { DueTask, TaskReference } from './stores/store.js';
 
 /**
- * A notification from one node to the others, usually about data that they may have cached. Notices of changes are only hints: nodes also refresh their caches
- * periodically.
+ * A notification from one node to the others, usually about data that they may have cached. Notices of changes are only hints: nodes
+ * also refresh their caches periodically.
  */
 export type SharedChange =
   /** Tokens, keys, plan, budget or owner of an instance. */

@@ -9,7 +9,7 @@ import type { TracingSettings } from '../config/telemetry/tracing-settings.js';
 import type { Clock } from '../ports/clock.js';
 import type { Log } from '../ports/log.js';
 import type { SpanResult } from '../ports/observer.js';
-import { ThrottledLog } from '../ports/periodic-log.js';
+import { ThrottledLog } from '../ports/throttled-log.js';
 import { encodeSpans } from './otlp-json.js';
 import type { Span, SpanSink } from './span.js';
 

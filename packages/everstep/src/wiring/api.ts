@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { addressesOf, type Listener, localUrl, managementListener } from '../bootstrap/listeners.js';
 import { listenError } from '../bootstrap/start-error.js';
-import { LOOP_TIME } from '../clock/loop-time.js';
+import { EVENT_LOOP } from '../clock/event-loop.js';
 import { elapsedMs } from '../clock/machine-time.js';
 import { createElapsedClock } from '../clock/system-clock.js';
 import type { Config } from '../config/config.js';
@@ -52,7 +52,7 @@ export async function createApiDependencies(
   return {
     ...ownDependencies,
     ...{ store, slices, log, logLevel, observer, version: SERVER_VERSION, reads: new ReadBudget() },
-    refusalDelays: new RefusalDelays(LOOP_TIME, elapsedMs),
+    refusalDelays: new RefusalDelays(EVENT_LOOP, elapsedMs),
     publicUrl: () => addresses.publicUrl,
     ...(processLimits ? { connectionLimits: processLimits } : {}),
     workers: {

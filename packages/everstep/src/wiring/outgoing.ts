@@ -1,6 +1,6 @@
 /** Everything that the server sends: requests to endpoints over HTTP, and work to connected workers. */
 import { addAuditKey } from '../audit/index.js';
-import { LOOP_TIME } from '../clock/loop-time.js';
+import { EVENT_LOOP } from '../clock/event-loop.js';
 import { elapsedMs, machineTime } from '../clock/machine-time.js';
 import { LIMITS } from '../config/limits.js';
 import { ReplyBudget } from '../fairness/reply-budget.js';
@@ -31,7 +31,7 @@ export function openOutgoing(
   ownListeners: () => readonly OwnListener[],
 ) {
   const { config, closers, log, tracing, random, steadyClock, cluster } = foundation;
-  const slices = new WorkSlices(owners, LOOP_TIME);
+  const slices = new WorkSlices(owners, EVENT_LOOP);
   const addressPolicyOf = createAddressPolicies({
     allowLoopback: config.allowLoopback,
     allow: config.allowAddresses,

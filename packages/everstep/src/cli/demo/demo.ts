@@ -5,7 +5,7 @@ import type { Credentials } from '../../bootstrap/credentials.js';
 import type { Config } from '../../config/config.js';
 import { pageOf } from '../journal-page.js';
 import { duration, type Screen, styled } from '../output.js';
-import { RunProgressPrinter, type StoryPast } from '../run-story.js';
+import { type EarlierSteps, RunProgressPrinter } from '../run-progress.js';
 import { type ExampleApp, hasExampleApp, startExampleApp } from './example-app.js';
 import { notifyCommand, writeNextSteps } from './next-steps.js';
 
@@ -71,8 +71,8 @@ interface DemoOrder {
 }
 
 interface FollowOptions {
-  readonly story?: RunProgressPrinter;
-  readonly past?: StoryPast;
+  readonly printer?: RunProgressPrinter;
+  readonly past?: EarlierSteps;
   /** Returns whether the run does not have to be followed further. */
   readonly canStop?: (journal: RunJournal) => boolean;
 }
@@ -126,7 +126,7 @@ class DemoPlayback {
 
   /** Prints the run and the runs it invokes until it ends or `canStop` returns true. Resolves with its journal. */
   private async follow(workflowRunId: string, options: FollowOptions = {}): Promise<RunJournal> {
-    const { story = new RunProgressPrinter(this.context.screen), past, canStop = () => false } = options;
+    const { printer = new RunProgressPrinter(this.context.screen), past, canStop = () => false } = options;
     for (;;) {
       const journal = await this.client.runs.get(workflowRunId);
       const invokedRuns = await Promise.all(
@@ -135,7 +135,7 @@ class DemoPlayback {
         ),
       );
       const page = pageOf(journal, past === undefined ? {} : { past });
-      story.print(page, ...invokedRuns.map((child) => pageOf(child, { depth: 1, past: page.past })));
+      printer.print(page, ...invokedRuns.map((child) => pageOf(child, { depth: 1, past: page.past })));
       if (journal.workflowState !== 'RUN_STARTED' || canStop(journal)) return journal;
       await this.pauseBetweenPolls();
     }
@@ -207,11 +207,11 @@ class DemoPlayback {
     ];
     const { workflowRunId } = await this.trigger({ orderId, payWith: 'card', lines }, 3);
     this.print(`   triggered ${app.workflowUrl} as ${workflowRunId}`);
-    const story = new RunProgressPrinter(screen);
-    const waitingRun = await this.follow(workflowRunId, { story, canStop: (journal) => waitEventIdOf(journal) !== undefined });
+    const printer = new RunProgressPrinter(screen);
+    const waitingRun = await this.follow(workflowRunId, { printer, canStop: (journal) => waitEventIdOf(journal) !== undefined });
     const eventId = waitEventIdOf(waitingRun);
     if (eventId !== undefined) await this.confirm(eventId);
-    this.printEnd(await this.follow(workflowRunId, { story }));
+    this.printEnd(await this.follow(workflowRunId, { printer }));
     this.print('');
   }
 

@@ -2,7 +2,7 @@
  * Delays responses to callers that exceed a rate and ignore Retry-After. Thousands of such requests per second would otherwise
  * slow down other callers, although each of them is rejected.
  */
-import type { EventLoop } from '../../ports/loop-time.js';
+import type { EventLoop } from '../../ports/event-loop.js';
 
 /** Number of refusals per caller and second that are sent immediately. */
 const MAX_IMMEDIATE_REFUSALS = 50;

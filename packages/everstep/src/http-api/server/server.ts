@@ -12,7 +12,7 @@ import { ApiError } from '../../contract/error-codes.js';
 import { DEFAULT_DIALECT } from '../../dialects/index.js';
 import type { Log } from '../../ports/log.js';
 import type { Observer } from '../../ports/observer.js';
-import { ThrottledLog } from '../../ports/periodic-log.js';
+import { ThrottledLog } from '../../ports/throttled-log.js';
 import { type Admission, createAdmission, type RoutedOperation } from '../admission/admission.js';
 import type { ReadBudget } from '../admission/read-budget.js';
 import type { AuditRecorder } from '../audited/recording.js';

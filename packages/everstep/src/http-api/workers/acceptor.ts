@@ -25,7 +25,7 @@ import type { ReplyBudget } from '../../fairness/reply-budget.js';
 import type { WorkSlices } from '../../fairness/work-slices.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
-import { ThrottledLog } from '../../ports/periodic-log.js';
+import { ThrottledLog } from '../../ports/throttled-log.js';
 import { readHello } from '../../worker-connections/read-frames.js';
 import { CLOSE_CODES, WorkerLink, type WorkerProfile } from '../../worker-connections/worker-link.js';
 import type { WorkerPools } from '../../worker-connections/worker-pools.js';

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { buildConnector, Pool } from 'undici';
 import { LIMITS } from '../../config/limits.js';
 import type { Log } from '../../ports/log.js';
-import { ThrottledLog } from '../../ports/periodic-log.js';
+import { ThrottledLog } from '../../ports/throttled-log.js';
 import { type AddressPolicy, BlockedAddressError, destinationOf } from '../addresses/address-policy.js';
 import type { EgressProxy } from './egress-proxy.js';
 import { networkErrorCode } from './network-errors.js';

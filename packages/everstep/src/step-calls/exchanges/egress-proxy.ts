@@ -2,7 +2,7 @@
 import { Socket } from 'node:net';
 import { buildConnector, Pool } from 'undici';
 import type { Log } from '../../ports/log.js';
-import { ThrottledLog } from '../../ports/periodic-log.js';
+import { ThrottledLog } from '../../ports/throttled-log.js';
 import { networkErrorCode } from './network-errors.js';
 
 export interface EgressProxyOptions {

@@ -6,7 +6,7 @@ import { timestampMs, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { pageOf } from '../../journal-page.js';
 import { duration, instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
-import { RunProgressPrinter } from '../../run-story.js';
+import { RunProgressPrinter } from '../../run-progress.js';
 import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 import { filtersOf, hasFilter, withFilters } from '../filter-options.js';
 import { explainCommand } from './explain.js';

@@ -1,4 +1,4 @@
-/** A log line about an event that can occur thousands of times a second. It is written once per period. */
+/** A log line about an event that can occur thousands of times a second. It is written at most once per minute. */
 import type { Log } from './log.js';
 
 const PERIOD_MS = 60_000;

@@ -1,4 +1,4 @@
-/** Measures how busy the event loop of this process is. */
+/** Access to the event loop of this process: how busy it was, and waiting for a turn. */
 export interface EventLoop {
   /** Returns the total time that the event loop was busy, in ms. */
   busyMs(): number;

@@ -2,7 +2,7 @@
 import { duration, printable, type Screen, shorten, styled } from './output.js';
 
 /** Describes how a step ended, for steps that do more than execute code. */
-export type StoryOutcome =
+export type ProgressOutcome =
   | { readonly kind: 'slept' }
   /** The event arrived, or the wait timed out. */
   | { readonly kind: 'event'; readonly hasTimedOut: boolean }
@@ -15,7 +15,7 @@ export type StoryOutcome =
 export interface ProgressStep {
   readonly stepId: number;
   readonly name: string;
-  readonly outcome: StoryOutcome | null;
+  readonly outcome: ProgressOutcome | null;
   readonly messageId: string;
   readonly concurrent: number;
   readonly createdAt: number;
@@ -25,7 +25,7 @@ export interface ProgressStep {
 }
 
 /** A failed attempt. */
-export interface StoryAttempt {
+export interface ProgressAttempt {
   /** Name of the step; null if code between steps failed. */
   readonly name: string | null;
   readonly messageId: string;
@@ -38,7 +38,7 @@ export interface StoryAttempt {
 }
 
 /** A planned step that waits for a time, an event or a run. */
-export interface StoryWait {
+export interface ProgressWait {
   readonly stepId: number;
   readonly name: string;
   readonly concurrent: number;
@@ -49,24 +49,24 @@ export interface StoryWait {
     | { readonly kind: 'run'; readonly workflowRunId: string };
 }
 
-/** Describes the steps that were recorded before the story starts. */
-export interface StoryPast {
-  /** Start of the story in Unix ms. */
+/** Describes the steps that were recorded before the first read. */
+export interface EarlierSteps {
+  /** Time of the first read in Unix ms. */
   readonly until: number;
   /** Text that is printed for these steps. */
   readonly text: string;
 }
 
 /** State of a run at the time of a read. */
-export interface StoryPage {
+export interface ProgressPage {
   /** Identifies the run if several are printed together. */
   readonly workflowRunId: string;
   /** 0 for the run itself, 1 for runs that it invoked. */
   readonly depth: number;
-  readonly past: StoryPast | null;
+  readonly past: EarlierSteps | null;
   readonly steps: readonly ProgressStep[];
-  readonly attempts: readonly StoryAttempt[];
-  readonly waits: readonly StoryWait[];
+  readonly attempts: readonly ProgressAttempt[];
+  readonly waits: readonly ProgressWait[];
 }
 
 const NAME_WIDTH = 20;
@@ -74,7 +74,7 @@ const MAX_ERROR_LENGTH = 100;
 
 const INDENT = '     ';
 
-function outcomeText(outcome: StoryOutcome | null, durationText: string): string {
+function outcomeText(outcome: ProgressOutcome | null, durationText: string): string {
   switch (outcome?.kind) {
     case 'slept':
       return `slept ${durationText}`;
@@ -89,7 +89,7 @@ function outcomeText(outcome: StoryOutcome | null, durationText: string): string
   }
 }
 
-function waitText({ target, createdAt }: StoryWait): string {
+function waitText({ target, createdAt }: ProgressWait): string {
   switch (target.kind) {
     case 'time':
       return `sleeping for ${duration(target.until - createdAt)}; no code is running`;
@@ -116,12 +116,12 @@ export class RunProgressPrinter {
   }
 
   /** Prints what is new on these pages, in chronological order. */
-  print(...pages: readonly StoryPage[]): void {
+  print(...pages: readonly ProgressPage[]): void {
     const lines = pages.flatMap((page) => this.newLines(page)).sort((a, b) => a.at - b.at);
     for (const { text } of lines) this.screen.write(`   ${text}\n`);
   }
 
-  private newLines(page: StoryPage): readonly Line[] {
+  private newLines(page: ProgressPage): readonly Line[] {
     const lines: Line[] = [];
     const indent = INDENT.repeat(page.depth);
     const addOnce = (event: string, at: number, text: () => string) => {
@@ -140,7 +140,7 @@ export class RunProgressPrinter {
     return lines;
   }
 
-  private stepLine(step: ProgressStep, page: StoryPage): string {
+  private stepLine(step: ProgressStep, page: ProgressPage): string {
     const { past } = page;
     if (past && step.completedAt < past.until) {
       return styled(this.screen, 'dim', `= ${this.subjectText(step.name, step.concurrent)}  ${past.text}`);
@@ -153,13 +153,13 @@ export class RunProgressPrinter {
     return `${styled(this.screen, 'green', '✓')} ${this.subjectText(step.name, step.concurrent)}  ${text}`;
   }
 
-  private attemptLine({ name, retried, message, at, retryAt }: StoryAttempt): string {
+  private attemptLine({ name, retried, message, at, retryAt }: ProgressAttempt): string {
     const nextText = retryAt === null ? 'no attempts left' : `retry in ${duration(retryAt - at)}`;
     const text = `attempt ${retried + 1} failed: ${shorten(printable(message), MAX_ERROR_LENGTH)}; ${nextText}`;
     return `${styled(this.screen, 'red', '✗')} ${this.subjectText(name ?? '(workflow code)', 1)}  ${text}`;
   }
 
-  private waitLine(wait: StoryWait): string {
+  private waitLine(wait: ProgressWait): string {
     return `${styled(this.screen, 'yellow', '…')} ${this.subjectText(wait.name, wait.concurrent)}  ${waitText(wait)}`;
   }
 
