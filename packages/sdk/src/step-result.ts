@@ -29,7 +29,7 @@ export function jsonText(value: unknown, problem: string): string | undefined {
     try {
       const text = JSON.stringify(value);
       if (text !== undefined) return text;
-      reason = `JSON has no representation of this ${typeof value}; return an object, array, string, number, boolean or null`;
+      reason = `JSON has no representation of this ${typeof value}; use an object, array, string, number, boolean or null`;
     } catch (error) {
       reason = error instanceof Error ? error.message : String(error);
     }

@@ -13,6 +13,28 @@ async function emptyDirectory(t: TestContext): Promise<string> {
   return path;
 }
 
+test('a request that is aborted while the server works rejects, and cancels the work', async (t) => {
+  const dataDir = await emptyDirectory(t);
+  const controller = new AbortController();
+  let isCanceled = false;
+  const channel = await listenForCommands({
+    dataDir,
+    rotate: async () => ({ replaced: [], encrypted: 0 }),
+    backUp: (_request, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          isCanceled = true;
+          reject(signal.reason);
+        });
+        controller.abort(new Error('interrupted'));
+      }),
+  });
+  const request = { to: join(dataDir, 'z'), credentials: true, secretsKey: true };
+  await assert.rejects(requestBackup(dataDir, request, controller.signal), /^Error: interrupted$/);
+  await channel.close();
+  assert.equal(isCanceled, true);
+});
+
 test('one backup is made at a time; disconnecting cancels it; stopping the server aborts it', async (t) => {
   const dataDir = await emptyDirectory(t);
   const reasons: string[] = [];

@@ -223,7 +223,8 @@ async function sendRequest(dataDir: string, request: object, signal?: AbortSigna
     if (!isConnected) return null;
     socket.on('error', () => {});
     socket.write(`${JSON.stringify(request)}\n`);
-    for await (const line of createInterface({ input: socket })) {
+    // The end of the socket ends the lines only if it was not destroyed, so an abort ends them itself.
+    for await (const line of createInterface({ input: socket, ...(signal ? { signal } : {}) })) {
       const outcome: CommandResult = JSON.parse(line);
       if (outcome.kind === 'refused') throw new BackupError(outcome.message);
       return outcome;

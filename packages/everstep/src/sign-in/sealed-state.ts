@@ -55,7 +55,8 @@ function decryptState(secret: string, text: string): SignInState | null {
     const plaintext = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
     // The authentication tag proves that this installation sealed the state.
     const state: SignInState = JSON.parse(plaintext);
-    return isText(state.state) ? state : null;
+    // An earlier version sealed other fields: its sign-ins in progress have expired.
+    return isText(state.state) && state.link !== undefined ? state : null;
   } catch {
     return null;
   }

@@ -26,6 +26,10 @@ for (const options of [{ holdRuns: true }, { holdRuns: false }]) {
           void context.cancel();
           return 1;
         },
+        (context) => {
+          void context.cancel();
+          throw new Error('after the cancellation');
+        },
       ];
       for (const action of actions) {
         const server = await driven(async (context) => {

@@ -357,7 +357,7 @@ export class Execution {
    */
   async execute(step: RequestedStep, scope: StepScope | null): Promise<{ readonly result: unknown } | null> {
     const { plan, action } = step;
-    if (this.settlement?.kind === 'canceled') return null;
+    if (this.isCanceled) return null;
     const cancellation = new Promise<null>((resolve) => {
       step.onCancel = () => resolve(null);
     });
@@ -366,10 +366,18 @@ export class Execution {
     try {
       const end = Promise.resolve(this.runAction(plan, () => runAsAction(running, run)));
       return await Promise.race([cancellation, end.then((result) => ({ result }))]);
+    } catch (error) {
+      // The action canceled the run and threw before its first await.
+      if (this.isCanceled) return null;
+      throw error;
     } finally {
       running.step = null;
       delete step.onCancel;
     }
+  }
+
+  private get isCanceled(): boolean {
+    return this.settlement?.kind === 'canceled';
   }
 
   private runAction(plan: PlannedStep, run: () => unknown): unknown {

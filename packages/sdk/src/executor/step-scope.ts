@@ -25,9 +25,16 @@ export interface ActionScope<Action> {
   readonly runAsAction: (action: Action, run: () => unknown) => unknown;
 }
 
-/** Creates a scope. On a runtime without AsyncLocalStorage, no calling action can be determined. */
+/** First major version of Node in which AsyncLocalStorage does not slow down every await of the process. */
+const MIN_NODE_VERSION = 24;
+
+/**
+ * Creates a scope. On a runtime without AsyncLocalStorage, or on which it would slow down all promises of the app, no calling
+ * action can be determined.
+ */
 export function createActionScope<Action>(): ActionScope<Action> {
-  const hooks = typeof process === 'object' ? process.getBuiltinModule?.('node:async_hooks') : undefined;
+  const isCheap = typeof process === 'object' && Number.parseInt(process.versions?.node ?? '', 10) >= MIN_NODE_VERSION;
+  const hooks = isCheap ? process.getBuiltinModule?.('node:async_hooks') : undefined;
   if (!hooks) return { callingAction: () => null, runAsAction: (_action, run) => run() };
   const storage = new hooks.AsyncLocalStorage<Action>();
   return { callingAction: () => storage.getStore() ?? null, runAsAction: (action, run) => storage.run(action, run) };

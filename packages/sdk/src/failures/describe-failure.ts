@@ -82,7 +82,8 @@ function ownSource({ lines, isCertain }: FrameLines, includeLine: boolean): Erro
   const line = includeLine && isCertain && directory !== null ? readSourceLine(pathOf(frame.file), frame.line, directory) : null;
   return {
     ...source,
-    file: source.file.slice(-ERROR_BOUNDS.fileLength),
+    // The end of the path is kept, without half of a surrogate pair.
+    file: source.file.slice(-ERROR_BOUNDS.fileLength).replace(/^[\uDC00-\uDFFF]/, ''),
     ...(source.function === undefined ? {} : { function: truncateText(source.function, ERROR_BOUNDS.functionLength) }),
     ...(line === null ? {} : { code: truncateText(line, ERROR_BOUNDS.sourceLineLength) }),
   };

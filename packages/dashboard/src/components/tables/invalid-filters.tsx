@@ -12,7 +12,7 @@ export interface InvalidFiltersProps {
 
 export function InvalidFilters({ fields, rowsName, onClear }: InvalidFiltersProps) {
   return (
-    <div className="table">
+    <div className="table" role="status">
       <EmptyState
         title={fields.length === 1 ? 'Invalid filter' : 'Invalid filters'}
         action={

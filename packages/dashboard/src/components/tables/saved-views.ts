@@ -47,6 +47,8 @@ export const removeView = (views: readonly SavedView[], { page, name }: Pick<Sav
   views.filter((view) => view.page !== page || view.name !== name.trim());
 
 let known: { readonly text: string; readonly views: readonly SavedView[] } = { text: '[]', views: [] };
+/** Whether the views in memory could not be stored. */
+let isUnstored = false;
 const listeners = new Set<() => void>();
 const notify = (): void => {
   for (const listener of listeners) listener();
@@ -54,7 +56,7 @@ const notify = (): void => {
 
 /** Returns the stored views, which another tab may have changed. The result stays the same object until they change. */
 export function savedViews(): readonly SavedView[] {
-  const text = storedText(KEY) ?? known.text;
+  const text = isUnstored ? known.text : (storedText(KEY) ?? known.text);
   if (text !== known.text) known = { text, views: viewsIn(text) };
   return known.views;
 }
@@ -64,6 +66,7 @@ export function changeViews(edit: (stored: readonly SavedView[]) => readonly Sav
   const views = edit(savedViews());
   known = { text: JSON.stringify(views), views };
   storeText(KEY, known.text);
+  isUnstored = storedText(KEY) !== known.text;
   notify();
 }
 

@@ -33,14 +33,22 @@ export function Identities({ userId }: { readonly userId: string }) {
       id: 'issuer',
       header: 'Identity provider',
       width: 'minmax(0, 2fr)',
-      cell: ({ issuer }) => <div className="clip">{issuer}</div>,
+      cell: ({ issuer }) => (
+        <div className="clip" title={issuer}>
+          {issuer}
+        </div>
+      ),
     },
     {
       id: 'subject',
       header: 'Id at the provider',
       width: 'minmax(0, 2fr)',
       stackUnder: 'issuer',
-      cell: ({ subject }) => <div className="clip">{subject}</div>,
+      cell: ({ subject }) => (
+        <div className="clip" title={subject}>
+          {subject}
+        </div>
+      ),
     },
     {
       id: 'since',

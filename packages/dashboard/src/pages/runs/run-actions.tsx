@@ -12,9 +12,7 @@ import { Icon } from '../../components/icons.js';
 import { loadAfterPage } from '../../components/loading/load-after-page.js';
 import { MenuButton } from '../../components/menus/menu-button.js';
 import { quantity } from '../../components/times/formats.js';
-import { toastDone } from '../../components/toasts.js';
 import { stringifySearch } from '../../search-parameters.js';
-import { type CanceledRuns, cancellationOutcome } from './cancellation.js';
 import { CheckDialog } from './check-dialog.js';
 import { ForkDialog } from './fork-dialog.js';
 
@@ -58,19 +56,14 @@ export function RunActions({ journal, wasActive }: RunActionsProps) {
     if (outcome.ok) goTo(outcome.value);
     return outcome;
   };
-  const cancel = async (): Promise<Outcome<null>> => {
-    const outcome = cancellationOutcome(
-      await change<CanceledRuns>({
-        url: '/v2/workflows/runs',
-        method: 'DELETE',
-        // The id alone would also match a newer run with the same id.
-        body: { workflowRunIds: [runId], workflowCreatedAt: createdAt },
-        topics: ['runs'],
-      }),
-    );
-    if (outcome.ok) toastDone('Canceled the run');
-    return outcome;
-  };
+  const cancel = () =>
+    change({
+      // The id alone could also mean a newer run.
+      url: `${path`/v2/workflows/runs/${runId}`}?workflowCreatedAt=${createdAt}`,
+      method: 'DELETE',
+      topics: ['runs'],
+      successText: 'Canceled the run',
+    });
   const isRecoverable = dlqId !== undefined;
   return (
     <div className="line run-actions">

@@ -33,7 +33,10 @@ export function assessServer(url: string, health: Reply | NoReply, ready: Reply 
       'Stop it, or set EVERSTEP_PORT to a free port.',
     );
   if (ready.kind === 'replied' && ready.status === 200) return ok(`the server at ${url} is running and ready`);
-  const reason = ready.kind === 'failed' ? ready.error : (ready.notReadyReason ?? `status ${ready.status}`);
+  const reason =
+    ready.kind === 'failed'
+      ? ready.error
+      : (ready.notReadyReason ?? stringField(ready.body, 'reason') ?? `status ${ready.status}`);
   const error = ready.kind === 'failed' ? null : stringField(ready.body, 'error');
   return problem(
     `the server at ${url} is running but not ready: ${reason}${error === null ? '' : ` (${error})`}`,

@@ -74,8 +74,9 @@ describe('guards of the dashboard', { skip: opened.kind === 'missing' ? opened.m
     await button('Cancel').click();
     const sent = window.page.waitForRequest((request) => request.method() === 'DELETE');
     await inDialog('Cancel run').click();
-    const body = { workflowRunIds: [run.workflowRunId], workflowCreatedAt: run.workflowCreatedAt };
-    assert.deepEqual((await sent).postDataJSON(), body);
+    const { pathname, search } = new URL((await sent).url());
+    const path = `/v2/workflows/runs/${run.workflowRunId}?workflowCreatedAt=${run.workflowCreatedAt}`;
+    assert.equal(pathname + search, path);
     await window.page.getByText('Canceled the run').first().waitFor();
     assert.deepEqual(window.problems, []);
   });

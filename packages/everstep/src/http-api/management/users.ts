@@ -2,6 +2,7 @@
 
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
+import { ApiError } from '../../contract/error-codes.js';
 import { ApiKeyEntry, IdentityEntry, Ok, RecordId, UserPage } from '../../contract/management.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, respond } from '../operation.js';
@@ -38,6 +39,9 @@ const listUsers = accountOperation({
   async handle({ query }, { accounts, cursors }, principal) {
     const scope = { operation: 'listUsers', instanceId: principal.user.userId, filters: {} };
     const after = query.cursor ? (await cursors.open(scope, query.cursor)).after : null;
+    // Cursors of earlier versions contain the id of a user.
+    if (after !== null && !/^\d+$/.test(after))
+      throw new ApiError('bad-cursor', 'the cursor is from an earlier version; omit it to start from the beginning');
     const limit = query.count ?? LIMITS.userPageDefault;
     const { items, next } = valueOrThrow(await accounts.listUsers(principal, { after, limit }));
     return respond(200, {

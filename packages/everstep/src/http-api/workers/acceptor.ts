@@ -285,7 +285,7 @@ export class WorkerAcceptor {
   private checkWorkflows({ instanceId }: Caller, { app, workflows }: HelloFrame): void {
     if (this.options.pools.servedWorkflows.hasRoomFor({ instanceId, app, workflows })) return;
     const limit = LIMITS.maxServedWorkflowsOfInstance;
-    const message = `the connected workers of a queue instance can serve at most ${limit} workflows; serve fewer workflows, or disconnect workers of other workflows and retry`;
+    const message = `the workers of a queue instance that are connected to one node can serve at most ${limit} workflows; serve fewer workflows, or disconnect workers of other workflows and retry`;
     throw new WorkerRejection('too-many-workflows', message, true);
   }
 

@@ -55,6 +55,8 @@ export class FlowKey {
   private readonly waitList = new WaitList();
   /** Limits of the key; null until they are loaded. */
   private limits: KeyLimits | null = null;
+  /** Whether another node has stored limits while this node was reading them. */
+  hasChangedDuringLoad = false;
   /** Number of changes of the limits. */
   private changeCount = 0;
   private window: RateWindow | null = null;
@@ -137,9 +139,12 @@ export class FlowKey {
     this.pump();
   }
 
-  /** Applies the limits that another node has stored. `read` reads the stored state. Has no effect before the key is loaded. */
+  /** Applies the limits that another node has stored. `read` reads the stored state. Before the key is loaded, only notes the change. */
   async reload(read: () => Promise<FlowControlState | null>): Promise<void> {
-    if (!this.isLoaded) return;
+    if (!this.isLoaded) {
+      this.hasChangedDuringLoad = true;
+      return;
+    }
     let [changeCount, state] = [-1, null as FlowControlState | null];
     // A read may be older than a change that was applied in the meantime.
     while (changeCount !== this.changeCount) {

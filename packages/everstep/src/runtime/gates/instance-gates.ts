@@ -373,7 +373,9 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   }
 
   private async load(flowKey: FlowKey): Promise<void> {
-    flowKey.load(await this.deps.store.findFlowControl({ instanceId: this.instanceId, key: flowKey.key }));
+    const read = () => this.deps.store.findFlowControl({ instanceId: this.instanceId, key: flowKey.key });
+    flowKey.load(await read());
+    if (flowKey.hasChangedDuringLoad) await flowKey.reload(read);
   }
 
   private loadSoon(flowKey: FlowKey): void {

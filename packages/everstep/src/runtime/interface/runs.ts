@@ -59,7 +59,12 @@ export interface RunService {
     readonly submission: Submission;
   }): Promise<SubmissionOutcome | 'not-found'>;
   /** Cancels the active run with this id. */
-  cancel(command: { readonly instanceId: string; readonly workflowRunId: string }): Promise<CancelOutcome>;
+  /** Cancels the run with this id. Without `createdAt` (Unix ms), this is the latest one. */
+  cancel(command: {
+    readonly instanceId: string;
+    readonly workflowRunId: string;
+    readonly createdAt?: number | undefined;
+  }): Promise<CancelOutcome>;
   /** Cancels the active runs among these, and returns their number. */
   cancelAll(command: { readonly runKeys: readonly string[] }): Promise<number>;
   /** Resolves with the record of the run when it has ended; null on a timeout, if the signal aborts, or if the server stops. */

@@ -79,7 +79,7 @@ export class Runs implements RunService {
     return this.options.driver.submit(run.key, submission, { isIdentified });
   }
 
-  async cancel(command: { readonly instanceId: string; readonly workflowRunId: string }): Promise<CancelOutcome> {
+  async cancel(command: Parameters<RunService['cancel']>[0]): Promise<CancelOutcome> {
     const run = await this.options.store.findRun(command);
     if (!run) return { kind: 'not-found' };
     return { kind: (await this.options.driver.cancel(run.key)) ? 'canceled' : 'not-active' };

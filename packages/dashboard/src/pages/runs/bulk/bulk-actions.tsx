@@ -12,9 +12,15 @@ import { FailureNotice, Skeleton } from '../../../components/states.js';
 import { countText, quantity } from '../../../components/times/formats.js';
 import { toastDone } from '../../../components/toasts.js';
 import { MAX_SELECTED, planOfEntries } from '../../dead-letters/plan-parameters.js';
-import type { CanceledRuns } from '../cancellation.js';
 import { planOfMatchingRuns } from './filter-repair-plan.js';
-import { actOnAllRuns, cancellationOf, findMatchingRuns, limitRuns, type MatchingRuns } from './matching-runs.js';
+import {
+  actOnAllRuns,
+  type CanceledRuns,
+  cancellationOf,
+  findMatchingRuns,
+  limitRuns,
+  type MatchingRuns,
+} from './matching-runs.js';
 
 /** Maximum number of runs that are counted before a cancellation. The cancellation itself continues with the others. */
 const MAX_COUNTED = 1_000;

@@ -76,6 +76,12 @@ export async function actOnAllRuns(
   }
 }
 
+/** Response of the operation that cancels several runs. */
+export interface CanceledRuns {
+  /** Number of runs that the request canceled. */
+  readonly cancelled: number;
+}
+
 /**
  * Returns the body of the request that cancels these runs. An id can be used again after its run has ended, so the request excludes
  * runs that were created after them.

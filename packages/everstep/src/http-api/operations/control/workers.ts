@@ -34,10 +34,12 @@ function parsePosition(text: string): Position {
 }
 
 function presentWorker(status: WorkerStatus): WorkerEntry {
-  const { workflows, isDraining, lastError, version, host, ...commonFields } = status;
+  const { workflows, workflowCount, isDraining, lastError, version, host, ...commonFields } = status;
   return {
     ...commonFields,
-    workflows: [...workflows],
+    // A node of an earlier version publishes all names and no count.
+    workflowCount: workflowCount ?? workflows.length,
+    workflows: workflows.slice(0, LIMITS.maxListedWorkflowsOfWorker),
     ...optional('version', version),
     ...optional('host', host),
     draining: isDraining,

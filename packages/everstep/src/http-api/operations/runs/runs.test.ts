@@ -274,6 +274,17 @@ test('canceling a run ends it once', async () => {
   assert.deepEqual([entry?.workflowState, entry?.dlqId], ['RUN_CANCELED', undefined]);
 });
 
+test('of several runs with the same id, the one that was created at the given time is canceled', async () => {
+  const start = async () => (await harness.trigger('hang', { 'svc-workflow-runid': 'twice' })).workflowCreatedAt;
+  const cancel = (createdAt: number) => harness.call('DELETE', `/v2/workflows/runs/twice?workflowCreatedAt=${createdAt}`);
+  const firstCreatedAt = await start();
+  assert.equal((await cancel(firstCreatedAt)).status, 200);
+  const secondCreatedAt = await start();
+  assert.notEqual(secondCreatedAt, firstCreatedAt);
+  assert.equal((await cancel(firstCreatedAt)).headers['svc-error-code'], 'run-not-active');
+  assert.deepEqual((await cancel(secondCreatedAt)).body, { cancelled: 1 });
+});
+
 test('cancels multiple runs by id or filter and no others', async () => {
   const hang = (id: string, label: string, path = 'hang') =>
     harness.trigger(path, { 'svc-workflow-runid': id, 'svc-label': label });

@@ -169,10 +169,11 @@ export const cancelRun = operation({
   path: '/v2/workflows/runs/{workflowRunId}',
   unknownQuery: 'refuse',
   pathParameters: RunIdPath,
+  query: Type.Object({ workflowCreatedAt }),
   responses: { 200: CanceledRuns },
   errors: ['bad-parameter', 'not-found', 'run-not-active'],
-  async handle({ path: { workflowRunId } }, { service }, { instanceId }) {
-    const outcome = await service.runs.cancel({ instanceId, workflowRunId });
+  async handle({ path: { workflowRunId }, query }, { service }, { instanceId }) {
+    const outcome = await service.runs.cancel({ instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
     switch (outcome.kind) {
       case 'canceled':
         return respond(200, { cancelled: 1 });

@@ -27,6 +27,7 @@ import { claimDue, handOver, readOpenLoans, releaseClaims, releaseLostClaims } f
 import { ExclusiveWork } from './exclusive-work.js';
 import { gateHolderOf, gateHolderOnServers, gateStatusOf, publishGateStatus } from './gate-leases.js';
 import { LeaseWatch } from './lease-watch.js';
+import { LimitNotices } from './limit-notices.js';
 import { NodeLease, type NodeProperties, type Renewal, readTime } from './node-lease.js';
 import { type Notice, Notices, readNotice } from './notices.js';
 import { claimQueued, claimQueuedOnServers } from './queue-claims.js';
@@ -71,6 +72,9 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private readonly time = new DatabaseTime();
   private readonly notices: Notices;
   private readonly confirmations = new Confirmations();
+  private readonly limitNotices = new LimitNotices((keys) =>
+    this.sendAll(keys.map((flowKey) => ({ from: this.nodeId, change: { kind: 'flow-control', ...flowKey } }))),
+  );
   private events: ClusterEvents = NO_EVENTS;
   private renewTimer: NodeJS.Timeout | undefined;
   private takeoverTimer: NodeJS.Timeout | undefined;
@@ -241,11 +245,9 @@ export class PostgresCluster implements Cluster, NodeWorkers {
    * then reads the limits again, so that it applies the ones that were committed last.
    */
   publishLimitChanges(keys: readonly FlowKeyId[]): void {
-    for (const { instanceId, key } of keys) {
-      const change: SharedChange = { kind: 'flow-control', instanceId, key };
-      this.notify(change);
-      void this.events.onChanged(change);
-    }
+    if (keys.length === 0) return;
+    this.limitNotices.add(keys);
+    for (const flowKey of keys) void this.events.onChanged({ kind: 'flow-control', ...flowKey });
   }
 
   tryExclusively(name: string, work: () => Promise<void>): Promise<boolean> {
@@ -414,9 +416,15 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   // ---------------------------------------------------------------- notices
 
   private send(notice: Notice): void {
-    this.notices.notify(JSON.stringify(notice)).catch((error: unknown) => {
+    void this.sendAll([notice]);
+  }
+
+  private async sendAll(notices: readonly Notice[]): Promise<void> {
+    try {
+      await this.notices.notify(...notices.map((notice) => JSON.stringify(notice)));
+    } catch (error) {
       this.log.warn({ error: String(error) }, 'could not notify other nodes of a change, they find it by polling');
-    });
+    }
   }
 
   private onNotice(payload: string): void {

@@ -17,7 +17,7 @@ const KEEP_ALIVE_AFTER_MS = 5_000;
 /** Maximum length of a payload: the limit of PostgreSQL minus a margin. */
 const MAX_PAYLOAD_BYTES = 7_900;
 
-const NOTIFY = statement('SELECT pg_notify($1, $2)');
+const NOTIFY = statement('SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload');
 const SELECT_SCHEMA = statement('SELECT current_schema() AS schema');
 
 /** A notice from one node to others, which is sent as JSON. */
@@ -77,12 +77,14 @@ export class Notices {
     await this.connect();
   }
 
-  /** Sends a notice. Rejects if it could not be sent. */
-  async notify(payload: string): Promise<void> {
-    const bytes = Buffer.byteLength(payload);
-    if (bytes > MAX_PAYLOAD_BYTES)
-      throw new RangeError(`a notice must have at most ${MAX_PAYLOAD_BYTES} bytes; this one has ${bytes}`);
-    await this.session.query(NOTIFY, [this.channel, payload]);
+  /** Sends notices in one transaction. Rejects if they could not be sent. */
+  async notify(...payloads: readonly string[]): Promise<void> {
+    for (const payload of payloads) {
+      const bytes = Buffer.byteLength(payload);
+      if (bytes > MAX_PAYLOAD_BYTES)
+        throw new RangeError(`a notice must have at most ${MAX_PAYLOAD_BYTES} bytes; this one has ${bytes}`);
+    }
+    await this.session.query(NOTIFY, [this.channel, payloads]);
   }
 
   async close(): Promise<void> {

@@ -132,7 +132,8 @@ export class Batch {
   /** Returns the flow control keys whose limits this batch has changed. Must be called after the transaction is committed. */
   async changedLimits(): Promise<readonly FlowKeyId[]> {
     const rows = (await Promise.all(this.limitResponses)).flat();
-    return rows.map((row) => ({ instanceId: text(row, 'instance_id'), key: text(row, 'key') }));
+    const limitedRows = rows.filter((row) => row.is_limited === true);
+    return limitedRows.map((row) => ({ instanceId: text(row, 'instance_id'), key: text(row, 'key') }));
   }
 
   private flush(): void {

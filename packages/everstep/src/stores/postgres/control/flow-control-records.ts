@@ -34,7 +34,7 @@ const PUT_LIMITS = statement(`
       rate = CASE WHEN ${ratePinnedSql(CURRENT_ROW)} THEN ${CURRENT_ROW}.rate ELSE excluded.rate END,
       period_ms = CASE WHEN ${ratePinnedSql(CURRENT_ROW)} THEN ${CURRENT_ROW}.period_ms ELSE excluded.period_ms END
     WHERE excluded.parallelism IS NOT NULL OR excluded.rate IS NOT NULL
-  RETURNING instance_id, key`);
+  RETURNING instance_id, key, parallelism IS NOT NULL OR rate IS NOT NULL AS is_limited`);
 
 /** Sets a part of the states of keys. A new key gets the whole state. */
 const setPart = (columns: string) =>
@@ -127,7 +127,7 @@ function sendParts(session: TransactionSession, part: Part, keyWrites: readonly 
 
 /**
  * Sends all writes of a batch, in their order, in at most four statements and without waiting. Returns the response with the keys
- * whose limits have changed, as rows with `instance_id` and `key`; null if no limits were sent.
+ * whose limits have changed or that are new, as rows with `instance_id`, `key` and `is_limited`; null if no limits were sent.
  */
 export function writeFlowControls(
   session: TransactionSession,
