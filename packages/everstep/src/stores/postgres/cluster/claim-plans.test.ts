@@ -77,7 +77,7 @@ if (typeof schemas === 'string') {
         null,
         runs.map(({ key }) => key),
       );
-      assert.equal(await releaseLostClaims(database, 3), true);
+      while (await releaseLostClaims(database, 3));
       assert.deepEqual(await claimed(), []);
       assert.equal(await releaseLostClaims(database, 3), false);
     });

@@ -205,17 +205,17 @@ export async function releaseClaims(
 }
 
 /**
- * Releases the claims of nodes that no longer exist, in several transactions. Returns whether there were any. A commit claims tasks
- * for its node without checking whether another node is taking over from it, so it can write a claim after the takeover.
+ * Releases the first claims of nodes that no longer exist. Returns whether there were any, and there may be more of them. A commit
+ * claims tasks for its node without checking whether another node is taking over from it, so it can write a claim after the
+ * takeover.
  */
 export async function releaseLostClaims(database: Database, maxReleased = MAX_RELEASED_AT_ONCE): Promise<boolean> {
-  for (let hasReleased = false; ; hasReleased = true) {
-    const lostNodeIds = database.engine.isDistributed
-      ? await readLostHolders(database)
-      : (await database.query(SELECT_LOST_HOLDERS)).map(({ id }) => String(id));
-    if (lostNodeIds.length === 0) return hasReleased;
-    await database.transaction((session) => releaseClaimsOfNodes(session, lostNodeIds, maxReleased));
-  }
+  const lostNodeIds = database.engine.isDistributed
+    ? await readLostHolders(database)
+    : (await database.query(SELECT_LOST_HOLDERS)).map(({ id }) => String(id));
+  if (lostNodeIds.length === 0) return false;
+  await database.transaction((session) => releaseClaimsOfNodes(session, lostNodeIds, maxReleased));
+  return true;
 }
 
 /** Releases all gates and the first claims of these nodes. `releaseLostClaims` releases the other claims. */

@@ -400,17 +400,22 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   /** Releases claims of removed nodes: those beyond the first, and those that were written while other nodes took over. */
   private releaseLostClaimsSoon(): void {
     if (this.hasLeft) return;
-    this.pendingRelease ??= releaseLostClaims(this.database)
-      .then((hasReleased) => {
-        if (!hasReleased || this.hasLeft) return;
+    this.pendingRelease ??= this.releaseLostClaims().finally(() => {
+      this.pendingRelease = null;
+    });
+  }
+
+  /** Never rejects. */
+  private async releaseLostClaims(): Promise<void> {
+    try {
+      while (!this.hasLeft && (await releaseLostClaims(this.database))) {
         this.log.warn({ node: this.nodeId }, 'released tasks claimed by a removed node');
         this.events.onWork();
         this.send({ [WORK]: '*', from: this.nodeId });
-      })
-      .catch((error: unknown) => this.log.warn({ error: String(error) }, 'scan for tasks of removed nodes failed'))
-      .finally(() => {
-        this.pendingRelease = null;
-      });
+      }
+    } catch (error) {
+      this.log.warn({ error: String(error) }, 'scan for tasks of removed nodes failed');
+    }
   }
 
   // ---------------------------------------------------------------- notices
