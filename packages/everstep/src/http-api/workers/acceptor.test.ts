@@ -224,7 +224,7 @@ test('limits the workflows that the workers of a queue instance serve', async ()
   assert.deepEqual(await rejectionOf(await offer(LIMITS.maxServedWorkflowsOfInstance, 1)), {
     code: 'too-many-workflows',
     message:
-      'the connected workers of a queue instance can serve at most 5000 workflows; serve fewer workflows, or disconnect workers of other workflows and retry',
+      'the workers of a queue instance that are connected to one node can serve at most 5000 workflows; serve fewer workflows, or disconnect workers of other workflows and retry',
     retry: true,
   });
   for (const { socket } of workers) socket.terminate();
