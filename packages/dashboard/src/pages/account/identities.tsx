@@ -7,7 +7,8 @@ import { useApi, useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
+import { Loaded } from '../../components/loaded.js';
+import { EmptyState } from '../../components/states.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { TimeText } from '../../components/times/time-text.js';
 
@@ -15,7 +16,7 @@ export function Identities({ userId }: { readonly userId: string }) {
   const [isLinking, setIsLinking] = useState(false);
   const [identityToUnlink, setIdentityToUnlink] = useState<IdentityEntry | null>(null);
   const change = useChange();
-  const { data, error, isPending, refetch } = useApi<readonly IdentityEntry[]>({
+  const identities = useApi<readonly IdentityEntry[]>({
     topic: 'account',
     name: 'identities',
     url: path`/v2/users/${userId}/identities`,
@@ -85,19 +86,15 @@ export function Identities({ userId }: { readonly userId: string }) {
         </ActionButton>
       }
     >
-      {isPending ? (
-        <div className="card-body">
-          <Skeleton lines={2} />
-        </div>
-      ) : error && !data ? (
-        <div className="card-body">
-          <FailureNotice failure={error} onRetry={() => void refetch()} />
-        </div>
-      ) : data?.length === 0 ? (
-        <EmptyState title="No linked identities">Link an identity to sign in without an API key.</EmptyState>
-      ) : (
-        <DataTable label="Single sign-on" columns={columns} rows={data ?? []} idOf={({ id }) => id} />
-      )}
+      <Loaded query={identities} lines={2} flush>
+        {(rows) =>
+          rows.length === 0 ? (
+            <EmptyState title="No linked identities">Link an identity to sign in without an API key.</EmptyState>
+          ) : (
+            <DataTable label="Single sign-on" columns={columns} rows={rows} idOf={({ id }) => id} />
+          )
+        }
+      </Loaded>
       <ConfirmDialog
         title="Unlink this identity?"
         open={identityToUnlink !== null}

@@ -7,7 +7,7 @@ import { useApi, useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { FailureNotice, Skeleton } from '../../components/states.js';
+import { Loaded } from '../../components/loaded.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { quantity } from '../../components/times/formats.js';
@@ -18,12 +18,12 @@ const CURRENT_SESSION_REASON = 'This is your current session; sign out to end it
 export function Sessions() {
   const [isConfirming, setIsConfirming] = useState(false);
   const change = useChange();
-  const { data, error, isPending, refetch } = useApi<readonly OwnSession[]>({
+  const sessions = useApi<readonly OwnSession[]>({
     topic: 'account',
     name: 'sessions',
     url: '/v2/sessions',
   });
-  const otherSessions = data?.filter(({ current }) => !current) ?? [];
+  const otherSessions = sessions.data?.filter(({ current }) => !current) ?? [];
   const endSession = ({ id }: OwnSession, options: { readonly successText?: string; readonly showFailure?: boolean } = {}) =>
     change({ method: 'DELETE', url: path`/v2/sessions/${id}`, topics: ['account'], isManagementCall: true, ...options });
   const endOtherSessions = async (): Promise<Outcome<unknown>> => {
@@ -96,17 +96,9 @@ export function Sessions() {
         </ActionButton>
       }
     >
-      {isPending ? (
-        <div className="card-body">
-          <Skeleton lines={2} />
-        </div>
-      ) : error && !data ? (
-        <div className="card-body">
-          <FailureNotice failure={error} onRetry={() => void refetch()} />
-        </div>
-      ) : (
-        <DataTable label="Your sessions" columns={columns} rows={data ?? []} idOf={({ id }) => id} />
-      )}
+      <Loaded query={sessions} lines={2} flush>
+        {(rows) => <DataTable label="Your sessions" columns={columns} rows={rows} idOf={({ id }) => id} />}
+      </Loaded>
       <ConfirmDialog
         title="End all other sessions?"
         open={isConfirming}

@@ -6,7 +6,8 @@ import { useApi, useChange } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
+import { NotLoaded } from '../../components/loaded.js';
+import { EmptyState } from '../../components/states.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { WholeTable } from '../../components/tables/list-table.js';
 import { NAME_COLUMN, type NamedDialog, type NamedObject } from './named-form.js';
@@ -42,12 +43,12 @@ export function NamedSection<Row extends NamedObject>(props: NamedSectionProps<R
   const [dialog, setDialog] = useState<OpenDialog<Row> | null>(null);
   const onClose = () => setDialog(null);
   const urlOf = (name: string) => url + path`/${name}`;
-  const { data, dataUpdatedAt, error, isPending, refetch } = useApi<Readonly<Record<string, readonly Row[]>>>({
+  const section = useApi<Readonly<Record<string, readonly Row[]>>>({
     topic: 'settings',
     name: url,
     url,
   });
-  const list = useWholeList({ topic: 'settings', rows: data?.[field], readAt: dataUpdatedAt, idOf });
+  const list = useWholeList({ topic: 'settings', rows: section.data?.[field], readAt: section.dataUpdatedAt, idOf });
   const actionColumn: Column<Row> = {
     id: 'actions',
     header: 'Actions',
@@ -84,10 +85,8 @@ export function NamedSection<Row extends NamedObject>(props: NamedSectionProps<R
           {`New ${objectName}`}
         </ActionButton>
       </div>
-      {isPending ? (
-        <Skeleton lines={3} />
-      ) : error && !data ? (
-        <FailureNotice failure={error} onRetry={() => void refetch()} />
+      {section.data === undefined ? (
+        <NotLoaded query={section} />
       ) : list.rows.length === 0 ? (
         <div className="table">
           <EmptyState title={`No ${title.toLowerCase()}`}>{empty}</EmptyState>

@@ -7,7 +7,8 @@ import { useWholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
-import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
+import { NotLoaded } from '../../components/loaded.js';
+import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { WholeTable } from '../../components/tables/list-table.js';
@@ -22,13 +23,18 @@ export function Destinations() {
   const change = useChange();
   const heading = useId();
   const [isHolding, setIsHolding] = useState(false);
-  const { data, dataUpdatedAt, error, isPending, refetch } = useApi<{ readonly destinations: readonly DestinationEntry[] }>({
+  const destinations = useApi<{ readonly destinations: readonly DestinationEntry[] }>({
     topic: 'settings',
     name: 'destinations',
     url: '/v2/destinations',
     refreshMs: REFRESH_MS,
   });
-  const list = useWholeList({ topic: 'settings', rows: data?.destinations, readAt: dataUpdatedAt, idOf });
+  const list = useWholeList({
+    topic: 'settings',
+    rows: destinations.data?.destinations,
+    readAt: destinations.dataUpdatedAt,
+    idOf,
+  });
   const release = (origin: string) =>
     void change({
       method: 'POST',
@@ -118,10 +124,8 @@ export function Destinations() {
           Hold destination
         </ActionButton>
       </div>
-      {isPending ? (
-        <Skeleton lines={2} />
-      ) : error && !data ? (
-        <FailureNotice failure={error} onRetry={() => void refetch()} />
+      {destinations.data === undefined ? (
+        <NotLoaded query={destinations} lines={2} />
       ) : list.rows.length === 0 ? (
         <div className="table">
           <EmptyState title="No held or failing destinations">

@@ -4,8 +4,9 @@ import type { FlowControlEntry, FlowControlWaiter, FlowControlWaitList } from '.
 import { path } from '../../api/client.js';
 import { useInstanceId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
+import { Loaded, NotLoaded } from '../../components/loaded.js';
 import { PageTitle } from '../../components/page-title.js';
-import { EmptyState, ErrorState, FailureNotice, Skeleton } from '../../components/states.js';
+import { EmptyState } from '../../components/states.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
@@ -75,21 +76,14 @@ export default function FlowControlKeyPage() {
     },
     { id: 'since', header: 'Waiting since', width: '118px', cell: ({ since }) => <TimeText unixMs={since} /> },
   ];
-  if (entry.isPending)
-    return (
-      <>
-        <PageTitle title={key} />
-        <Skeleton lines={6} />
-      </>
-    );
-  if (!entry.data)
-    return (
-      <>
-        <PageTitle title={key} />
-        <ErrorState failure={entry.error} onRetry={() => void entry.refetch()} subject="this key" />
-      </>
-    );
   const { data } = entry;
+  if (data === undefined)
+    return (
+      <>
+        <PageTitle title={key} />
+        <NotLoaded query={entry} lines={6} subject="this key" />
+      </>
+    );
   return (
     <>
       <PageTitle title={key} lead="Flow control key" actions={<KeyActions entry={data} />}>
@@ -122,29 +116,29 @@ export default function FlowControlKeyPage() {
       <div className="section-head">
         <h2>Waiting deliveries</h2>
       </div>
-      {waiting.isPending ? (
-        <Skeleton lines={4} />
-      ) : waiting.error && !waiting.data ? (
-        <FailureNotice failure={waiting.error} onRetry={() => void waiting.refetch()} />
-      ) : waiting.data?.waiting.length === 0 ? (
-        <div className="table">
-          <EmptyState title="No deliveries are waiting for this key" />
-        </div>
-      ) : (
-        <DataTable
-          label="Waiting deliveries"
-          columns={columns}
-          rows={waiting.data?.waiting ?? []}
-          idOf={({ place }) => String(place)}
-          foot={
-            waiting.data && waiting.data.waitListSize > waiting.data.waiting.length ? (
-              <span>
-                First {countText(waiting.data.waiting.length)} of {countText(waiting.data.waitListSize)} shown
-              </span>
-            ) : undefined
-          }
-        />
-      )}
+      <Loaded query={waiting} lines={4}>
+        {({ waiting: rows, waitListSize }) =>
+          rows.length === 0 ? (
+            <div className="table">
+              <EmptyState title="No deliveries are waiting for this key" />
+            </div>
+          ) : (
+            <DataTable
+              label="Waiting deliveries"
+              columns={columns}
+              rows={rows}
+              idOf={({ place }) => String(place)}
+              foot={
+                waitListSize > rows.length ? (
+                  <span>
+                    First {countText(rows.length)} of {countText(waitListSize)} shown
+                  </span>
+                ) : undefined
+              }
+            />
+          )
+        }
+      </Loaded>
     </>
   );
 }

@@ -8,8 +8,8 @@ import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
+import { Loaded } from '../../components/loaded.js';
 import { Secret } from '../../components/secret.js';
-import { FailureNotice, Skeleton } from '../../components/states.js';
 
 export function TokensCard({ instance }: { readonly instance: InstanceRecord }) {
   const { readOnlyReason } = usePermissions();
@@ -77,7 +77,7 @@ export function SigningKeysCard() {
   const { canWrite, readOnlyReason } = usePermissions();
   const change = useChange();
   const [isConfirming, setIsConfirming] = useState(false);
-  const { data, error, isPending, refetch } = useApi<SigningKeys>({
+  const signingKeys = useApi<SigningKeys>({
     topic: 'settings',
     name: 'signing-keys',
     url: '/v2/keys',
@@ -93,18 +93,16 @@ export function SigningKeysCard() {
       }
     >
       {canWrite ? (
-        isPending ? (
-          <Skeleton lines={2} />
-        ) : error && !data ? (
-          <FailureNotice failure={error} onRetry={() => void refetch()} />
-        ) : data ? (
-          <Facts
-            facts={[
-              ['Current', <Secret key="current" value={data.current} valueName="current signing key" />],
-              ['Next', <Secret key="next" value={data.next} valueName="next signing key" />],
-            ]}
-          />
-        ) : null
+        <Loaded query={signingKeys} lines={2}>
+          {({ current, next }) => (
+            <Facts
+              facts={[
+                ['Current', <Secret key="current" value={current} valueName="current signing key" />],
+                ['Next', <Secret key="next" value={next} valueName="next signing key" />],
+              ]}
+            />
+          )}
+        </Loaded>
       ) : (
         <p className="muted">Your role cannot view signing keys.</p>
       )}

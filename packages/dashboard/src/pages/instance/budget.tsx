@@ -8,7 +8,7 @@ import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
 import { TextField } from '../../components/fields.js';
-import { FailureNotice, Skeleton } from '../../components/states.js';
+import { Loaded } from '../../components/loaded.js';
 import { bytesText, countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { DayChart, dollarText } from './day-chart.js';
@@ -61,13 +61,9 @@ export function BudgetCard({ instance }: { readonly instance: InstanceRecord }) 
       }
     >
       <div className="stack">
-        {usage.isPending ? (
-          <Skeleton lines={5} />
-        ) : usage.error && !usage.data ? (
-          <FailureNotice failure={usage.error} onRetry={() => void usage.refetch()} />
-        ) : usage.data ? (
-          <DayChart days={usage.data.days} />
-        ) : null}
+        <Loaded query={usage} lines={5}>
+          {({ days: usedDays }) => <DayChart days={usedDays} />}
+        </Loaded>
         {spentDollars !== undefined && budget > 0 ? (
           <div>
             <div

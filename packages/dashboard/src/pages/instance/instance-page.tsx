@@ -9,8 +9,8 @@ import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
 import { Facts, type FactsProps } from '../../components/facts.js';
+import { NotLoaded } from '../../components/loaded.js';
 import { PageTitle } from '../../components/page-title.js';
-import { ErrorState, Skeleton } from '../../components/states.js';
 import { bytesText, countText, durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { SigningKeysCard, TokensCard } from './access.js';
@@ -48,20 +48,17 @@ export default function InstancePage() {
   const { is_operator: isOperator } = useSession();
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const close = () => setDialog(null);
-  const { data, error, isPending, refetch } = useApi<InstanceRecord>({
+  const instance = useApi<InstanceRecord>({
     topic: 'account',
     name: 'instance',
     url: path`/v2/queue/user/${instanceId}`,
   });
-  if (isPending || !data)
+  const { data } = instance;
+  if (data === undefined)
     return (
       <>
         <PageTitle title="Instance" />
-        {error && !isPending ? (
-          <ErrorState failure={error} onRetry={() => void refetch()} subject="this instance" />
-        ) : (
-          <Skeleton lines={10} />
-        )}
+        <NotLoaded query={instance} lines={10} subject="this instance" />
       </>
     );
   const id = <CopyId value={data.id} valueName="instance id" />;

@@ -9,7 +9,8 @@ import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { SelectField, TextField } from '../../components/fields.js';
-import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
+import { Loaded } from '../../components/loaded.js';
+import { EmptyState } from '../../components/states.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { TimeText } from '../../components/times/time-text.js';
 
@@ -37,13 +38,12 @@ export function NamedTokens() {
   const [createdToken, setCreatedToken] = useState<TokenEntry | null>(null);
   const [tokenToRevoke, setTokenToRevoke] = useState<TokenEntry | null>(null);
   const change = useChange();
-  const { data, error, isPending, refetch } = useApi<readonly TokenEntry[]>({
+  const tokens = useApi<readonly TokenEntry[]>({
     topic: 'account',
     name: 'tokens',
     url: path`/v2/queue/tokens/${instanceId}`,
     enabled: canWrite,
   });
-  const namedTokens = data?.filter(({ is_permanent: isPermanent }) => !isPermanent) ?? [];
   const columns: readonly Column<TokenEntry>[] = [
     {
       id: 'name',
@@ -104,20 +104,12 @@ export function NamedTokens() {
         </ActionButton>
       }
     >
-      {!canWrite ? (
-        <p className="card-body muted">Your role cannot view tokens.</p>
-      ) : isPending ? (
-        <div className="card-body">
-          <Skeleton lines={2} />
-        </div>
-      ) : error && !data ? (
-        <div className="card-body">
-          <FailureNotice failure={error} onRetry={() => void refetch()} />
-        </div>
-      ) : namedTokens.length === 0 ? (
-        <EmptyState title="No named tokens">Give each app its own token with the scopes it needs and an expiry.</EmptyState>
+      {canWrite ? (
+        <Loaded query={tokens} lines={2} flush>
+          {(rows) => <NamedTokensTable tokens={rows.filter((token) => !token.is_permanent)} columns={columns} />}
+        </Loaded>
       ) : (
-        <DataTable label="Named tokens" columns={columns} rows={namedTokens} idOf={({ id }) => id} estimatedHeight={60} />
+        <p className="card-body muted">Your role cannot view tokens.</p>
       )}
       {isCreating ? <NewTokenDialog onClose={() => setIsCreating(false)} onCreated={setCreatedToken} /> : null}
       {createdToken?.token === undefined ? null : (
@@ -152,6 +144,19 @@ export function NamedTokens() {
         <p>Requests with this token are rejected immediately. This cannot be undone. Existing runs are not affected.</p>
       </ConfirmDialog>
     </Card>
+  );
+}
+
+interface NamedTokensTableProps {
+  readonly tokens: readonly TokenEntry[];
+  readonly columns: readonly Column<TokenEntry>[];
+}
+
+function NamedTokensTable({ tokens, columns }: NamedTokensTableProps) {
+  return tokens.length === 0 ? (
+    <EmptyState title="No named tokens">Give each app its own token with the scopes it needs and an expiry.</EmptyState>
+  ) : (
+    <DataTable label="Named tokens" columns={columns} rows={tokens} idOf={({ id }) => id} estimatedHeight={60} />
   );
 }
 

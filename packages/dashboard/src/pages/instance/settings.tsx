@@ -6,8 +6,8 @@ import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
+import { Loaded } from '../../components/loaded.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
-import { FailureNotice, Skeleton } from '../../components/states.js';
 import {
   formOf,
   isAmountOrEmpty,
@@ -22,17 +22,13 @@ import {
 } from './settings-form.js';
 
 export function SettingsCard() {
-  const { data, error, isPending, refetch } = useApi<Settings>({ topic: 'settings', name: 'settings', url: '/v2/settings' });
+  const settings = useApi<Settings>({ topic: 'settings', name: 'settings', url: '/v2/settings' });
   return (
     <Card title="Retention and failing destinations">
-      {isPending ? (
-        <Skeleton lines={6} />
-      ) : error && !data ? (
-        <FailureNotice failure={error} onRetry={() => void refetch()} />
-      ) : data ? (
-        // If someone else changes the settings, the key resets the form.
-        <SettingsEditor key={JSON.stringify(data)} settings={data} />
-      ) : null}
+      {/* If someone else changes the settings, the key resets the form. */}
+      <Loaded query={settings} lines={6}>
+        {(saved) => <SettingsEditor key={JSON.stringify(saved)} settings={saved} />}
+      </Loaded>
     </Card>
   );
 }

@@ -2,8 +2,8 @@
 import type { NodeEntry, Nodes } from '../../../../everstep/src/contract/live.js';
 import { useApi } from '../../api/queries.js';
 import { CopyId } from '../../components/copy-id.js';
+import { Loaded } from '../../components/loaded.js';
 import { PageTitle } from '../../components/page-title.js';
-import { ErrorState, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { countText } from '../../components/times/formats.js';
@@ -88,7 +88,7 @@ const COLUMNS: readonly Column<NodeEntry>[] = [
 ];
 
 export default function NodesPage() {
-  const { data, error, isPending, refetch } = useApi<Nodes>({
+  const nodes = useApi<Nodes>({
     topic: 'settings',
     name: 'nodes',
     url: '/v2/nodes',
@@ -100,13 +100,9 @@ export default function NodesPage() {
         title="Nodes"
         lead="Server processes that execute runs. If a node stops responding, another takes over its work once its lease expires."
       />
-      {isPending ? (
-        <Skeleton lines={4} />
-      ) : error && !data ? (
-        <ErrorState failure={error} onRetry={() => void refetch()} subject="nodes" />
-      ) : data === undefined ? null : (
-        <DataTable label="Nodes" columns={COLUMNS} rows={data.nodes} idOf={({ nodeId }) => nodeId} />
-      )}
+      <Loaded query={nodes} lines={4} subject="nodes">
+        {({ nodes: rows }) => <DataTable label="Nodes" columns={COLUMNS} rows={rows} idOf={({ nodeId }) => nodeId} />}
+      </Loaded>
     </>
   );
 }

@@ -8,7 +8,8 @@ import { CopyId } from '../../components/copy-id.js';
 import { DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
 import { JsonView } from '../../components/json-view.js';
-import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
+import { NotLoaded } from '../../components/loaded.js';
+import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { countText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
@@ -26,13 +27,13 @@ export function MessageDialog({ messageId, onClose }: MessageDialogProps) {
   const { readOnlyReason } = usePermissions();
   const change = useChange();
   const [busy, setBusy] = useState(false);
-  const { data, error, isPending, refetch } = useApi<EventPage>({
+  const log = useApi<EventPage>({
     topic: 'runs',
     name: 'message-events',
     url: '/v2/logs',
     query: { messageId, count: MAX_EVENTS },
   });
-  const latestEvent = data?.logs[0];
+  const latestEvent = log.data?.logs[0];
   const isActive = latestEvent !== undefined && !hasEnded(latestEvent.state);
   const details = useApi<MessageDetail>({
     topic: 'runs',
@@ -68,10 +69,8 @@ export function MessageDialog({ messageId, onClose }: MessageDialogProps) {
         </>
       }
     >
-      {isPending ? (
-        <Skeleton lines={6} />
-      ) : error && !data ? (
-        <FailureNotice failure={error} onRetry={() => void refetch()} />
+      {log.data === undefined ? (
+        <NotLoaded query={log} lines={6} />
       ) : latestEvent === undefined ? (
         <EmptyState title="Message not found">The id is wrong, or the log of the message has expired.</EmptyState>
       ) : (
@@ -92,7 +91,7 @@ export function MessageDialog({ messageId, onClose }: MessageDialogProps) {
           {details.data?.body === undefined || !isActive ? null : (
             <JsonView text={details.data.body} label="Body of the message" />
           )}
-          <Events events={data?.logs ?? []} />
+          <Events events={log.data.logs} />
         </div>
       )}
     </DialogWindow>

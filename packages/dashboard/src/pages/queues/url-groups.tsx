@@ -7,7 +7,8 @@ import { useWholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
-import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
+import { NotLoaded } from '../../components/loaded.js';
+import { EmptyState } from '../../components/states.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { WholeTable } from '../../components/tables/list-table.js';
 import { countText, quantity } from '../../components/times/formats.js';
@@ -24,13 +25,13 @@ export function UrlGroups() {
   const change = useChange();
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const close = () => setDialog(null);
-  const { data, dataUpdatedAt, error, isPending, refetch } = useApi<readonly UrlGroupRow[]>({
+  const groups = useApi<readonly UrlGroupRow[]>({
     topic: 'queues',
     name: 'url-groups',
     url: '/v2/topics',
   });
-  const list = useWholeList({ topic: 'queues', rows: data, readAt: dataUpdatedAt, idOf });
-  const selected = dialog !== null && 'name' in dialog ? data?.find(({ name }) => name === dialog.name) : undefined;
+  const list = useWholeList({ topic: 'queues', rows: groups.data, readAt: groups.dataUpdatedAt, idOf });
+  const selected = dialog !== null && 'name' in dialog ? groups.data?.find(({ name }) => name === dialog.name) : undefined;
   const columns: readonly Column<UrlGroupRow>[] = [
     {
       id: 'name',
@@ -89,10 +90,8 @@ export function UrlGroups() {
           New URL group
         </ActionButton>
       </div>
-      {isPending ? (
-        <Skeleton lines={3} />
-      ) : error && !data ? (
-        <FailureNotice failure={error} onRetry={() => void refetch()} />
+      {groups.data === undefined ? (
+        <NotLoaded query={groups} />
       ) : list.rows.length === 0 ? (
         <div className="table">
           <EmptyState title="No URL groups">

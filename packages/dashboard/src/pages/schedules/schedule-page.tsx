@@ -7,9 +7,9 @@ import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
 import { Facts, type FactsProps } from '../../components/facts.js';
 import { JsonView } from '../../components/json-view.js';
+import { Loaded, NotLoaded } from '../../components/loaded.js';
 import { PageTitle } from '../../components/page-title.js';
 import { RunLink } from '../../components/run-link.js';
-import { ErrorState, FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { durationText, LOCAL_ZONE } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
@@ -22,46 +22,44 @@ import './schedules.css';
 const MAX_SHOWN = 5;
 
 function NextRuns({ schedule }: { readonly schedule: ScheduleEntry }) {
-  const { data, error, isPending, refetch } = useApi<{ readonly fires: readonly number[] }>({
+  const nextRuns = useApi<{ readonly fires: readonly number[] }>({
     topic: 'schedules',
     name: 'next',
     url: path`/v2/schedules/${schedule.scheduleId}/next`,
     query: { count: MAX_SHOWN },
     refreshMs: 30_000,
   });
-  if (isPending) return <Skeleton lines={MAX_SHOWN} />;
-  if (error && !data) return <FailureNotice failure={error} onRetry={() => void refetch()} />;
   return (
-    <>
-      {schedule.isPaused ? <p className="muted">The schedule is paused. If you resume it now, it runs at:</p> : null}
-      <ol className="schedule-fires">
-        {data?.fires.map((at) => (
-          <li key={at}>
-            <TimeText unixMs={at} style="exact" />
-          </li>
-        ))}
-      </ol>
-    </>
+    <Loaded query={nextRuns} lines={MAX_SHOWN}>
+      {({ fires }) => (
+        <>
+          {schedule.isPaused ? <p className="muted">The schedule is paused. If you resume it now, it runs at:</p> : null}
+          <ol className="schedule-fires">
+            {fires.map((at) => (
+              <li key={at}>
+                <TimeText unixMs={at} style="exact" />
+              </li>
+            ))}
+          </ol>
+        </>
+      )}
+    </Loaded>
   );
 }
 
 export default function SchedulePage() {
   const { scheduleId = '' } = useParams({ strict: false });
-  const {
-    data: schedule,
-    error,
-    isPending,
-    refetch,
-  } = useApi<ScheduleEntry>({
+  const query = useApi<ScheduleEntry>({
     topic: 'schedules',
     name: 'one',
     url: path`/v2/schedules/${scheduleId}`,
   });
-  if (isPending || !schedule)
+  const schedule = query.data;
+  if (schedule === undefined)
     return (
       <>
         <PageTitle title="Schedule" />
-        {error ? <ErrorState failure={error} onRetry={() => void refetch()} subject="this schedule" /> : <Skeleton lines={8} />}
+        <NotLoaded query={query} lines={8} subject="this schedule" />
       </>
     );
   const { lastScheduleTime, lastScheduleRunId } = schedule;

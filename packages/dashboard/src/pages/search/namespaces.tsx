@@ -12,7 +12,7 @@ import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { SelectField } from '../../components/fields.js';
-import { FailureNotice, Skeleton } from '../../components/states.js';
+import { NotLoaded } from '../../components/loaded.js';
 import { bytesText, quantity } from '../../components/times/formats.js';
 
 interface IndexInfo {
@@ -38,13 +38,14 @@ export function Namespaces({ index, namespace, onSelect }: NamespacesProps) {
   const [isDeleting, setIsDeleting] = useState(false);
   const [newName, setNewName] = useState('');
   const readOnlyReason = index.access === 'read-write' ? undefined : 'Your role has read-only access to this index';
-  const { data, error, isPending, refetch } = useQuery<IndexInfo, ApiFailure>({
+  const info = useQuery<IndexInfo, ApiFailure>({
     queryKey: [instanceId, 'account', 'search-info', index.id],
     // All operations of an index are POST, including reads.
     queryFn: async ({ signal }) =>
       valueIn(await request<{ readonly result: IndexInfo }>(path`/search/${index.id}/info`, { method: 'POST', signal })).result,
     refetchInterval: REFRESH_MS,
   });
+  const { data } = info;
   const documents = data?.namespaces[namespace]?.vectorCount ?? 0;
   const names = Object.keys(data?.namespaces ?? {}).filter((name) => name !== '');
   const shownNames = namespace === '' || names.includes(namespace) ? names : [...names, namespace];
@@ -62,11 +63,9 @@ export function Namespaces({ index, namespace, onSelect }: NamespacesProps) {
         </ActionButton>
       }
     >
-      {isPending ? (
-        <Skeleton lines={3} />
-      ) : error && !data ? (
-        <FailureNotice failure={error} onRetry={() => void refetch()} />
-      ) : data ? (
+      {data === undefined ? (
+        <NotLoaded query={info} />
+      ) : (
         <div className="stack">
           <p>
             {quantity(data.vectorCount, 'document')} in {quantity(Object.keys(data.namespaces).length, 'namespace')},{' '}
@@ -106,7 +105,7 @@ export function Namespaces({ index, namespace, onSelect }: NamespacesProps) {
             </form>
           </div>
         </div>
-      ) : null}
+      )}
       <ConfirmDialog
         title="Delete all documents in this namespace?"
         open={isDeleting}

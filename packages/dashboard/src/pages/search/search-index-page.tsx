@@ -10,9 +10,9 @@ import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
+import { NotLoaded } from '../../components/loaded.js';
 import { PageTitle } from '../../components/page-title.js';
 import { Secret } from '../../components/secret.js';
-import { ErrorState, Skeleton } from '../../components/states.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { AddDocumentDialog } from './add-document-dialog.js';
 import { DeleteIndexDialog, MoveIndexDialog, RenameIndexDialog } from './index-dialogs.js';
@@ -31,20 +31,17 @@ export default function SearchIndexPage() {
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const [newTokens, setNewTokens] = useState<SearchIndexEntry | null>(null);
   const close = () => setDialog(null);
-  const { data, error, isPending, refetch } = useApi<SearchIndexEntry>({
+  const index = useApi<SearchIndexEntry>({
     topic: 'account',
     name: 'search-index',
     url: path`/v2/search/${indexId}`,
   });
-  if (isPending || !data)
+  const { data } = index;
+  if (data === undefined)
     return (
       <>
         <PageTitle title="Search index" />
-        {error && !isPending ? (
-          <ErrorState failure={error} onRetry={() => void refetch()} subject="this search index" />
-        ) : (
-          <Skeleton lines={10} />
-        )}
+        <NotLoaded query={index} lines={10} subject="this search index" />
       </>
     );
   const disabledReason = data.access === 'read-write' ? undefined : 'Your role has read-only access to this index';

@@ -7,8 +7,9 @@ import { useInstance, useInstanceId } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
+import { NotLoaded } from '../../components/loaded.js';
 import { PageTitle } from '../../components/page-title.js';
-import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
+import { EmptyState } from '../../components/states.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { OwnerField } from '../../components/teams/team-fields.js';
 import { bytesText, countText } from '../../components/times/formats.js';
@@ -73,13 +74,13 @@ const COLUMNS: readonly Column<Row>[] = [
 export default function SearchPage() {
   const instanceId = useInstanceId();
   const [isCreating, setIsCreating] = useState(false);
-  const { data, error, isPending, refetch } = useApi<readonly SearchIndexEntry[]>({
+  const indexes = useApi<readonly SearchIndexEntry[]>({
     topic: 'account',
     name: 'search-indexes',
     url: '/v2/search',
   });
   const stats = useApi<Stats>({ topic: 'account', name: 'search-stats', url: '/v2/search/stats', refreshMs: 10_000 });
-  const rows = data?.map((index) => ({ ...index, stats: stats.data?.indexes.find(({ id }) => id === index.id) })) ?? [];
+  const rows = indexes.data?.map((index) => ({ ...index, stats: stats.data?.indexes.find(({ id }) => id === index.id) }));
   return (
     <>
       <PageTitle
@@ -91,10 +92,8 @@ export default function SearchPage() {
           </button>
         }
       />
-      {isPending ? (
-        <Skeleton lines={6} />
-      ) : error && !data ? (
-        <ErrorState failure={error} onRetry={() => void refetch()} subject="search indexes" />
+      {rows === undefined ? (
+        <NotLoaded query={indexes} lines={6} subject="search indexes" />
       ) : rows.length === 0 ? (
         <div className="table">
           <EmptyState title="No search indexes">Create an index, add documents, then try a query on the index page.</EmptyState>

@@ -6,7 +6,8 @@ import { useApi, useChange } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
-import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
+import { Loaded } from '../../components/loaded.js';
+import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { TimeText } from '../../components/times/time-text.js';
@@ -18,7 +19,7 @@ export function ApiKeys() {
   const [createdKey, setCreatedKey] = useState<ApiKeyEntry | null>(null);
   const [keyToRevoke, setKeyToRevoke] = useState<ApiKeyEntry | null>(null);
   const change = useChange();
-  const { data, error, isPending, refetch } = useApi<readonly ApiKeyEntry[]>({
+  const apiKeys = useApi<readonly ApiKeyEntry[]>({
     topic: 'account',
     name: 'api-keys',
     url: '/v2/apikeys',
@@ -74,19 +75,15 @@ export function ApiKeys() {
         </button>
       }
     >
-      {isPending ? (
-        <div className="card-body">
-          <Skeleton lines={2} />
-        </div>
-      ) : error && !data ? (
-        <div className="card-body">
-          <FailureNotice failure={error} onRetry={() => void refetch()} />
-        </div>
-      ) : data?.length === 0 ? (
-        <EmptyState title="No API keys">Use an API key to sign in and to call the management API.</EmptyState>
-      ) : (
-        <DataTable label="Your API keys" columns={columns} rows={data ?? []} idOf={({ id }) => id} />
-      )}
+      <Loaded query={apiKeys} lines={2} flush>
+        {(rows) =>
+          rows.length === 0 ? (
+            <EmptyState title="No API keys">Use an API key to sign in and to call the management API.</EmptyState>
+          ) : (
+            <DataTable label="Your API keys" columns={columns} rows={rows} idOf={({ id }) => id} />
+          )
+        }
+      </Loaded>
       <ConfirmDialog
         title="New API key"
         open={isCreating}

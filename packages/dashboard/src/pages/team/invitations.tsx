@@ -5,7 +5,7 @@ import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { FailureNotice } from '../../components/states.js';
+import { NotLoaded } from '../../components/loaded.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { TimeText } from '../../components/times/time-text.js';
 
@@ -16,7 +16,7 @@ export interface InvitationsProps {
 export function Invitations({ team }: InvitationsProps) {
   const [invitationToRevoke, setInvitationToRevoke] = useState<TeamMember | null>(null);
   const change = useChange();
-  const { data, error, refetch } = useApi<readonly TeamMember[]>({
+  const invitations = useApi<readonly TeamMember[]>({
     topic: 'account',
     name: 'invitations',
     url: path`/v2/teams/${team.id}/invitations`,
@@ -60,13 +60,9 @@ export function Invitations({ team }: InvitationsProps) {
       ),
     },
   ];
-  if (error && !data)
-    return (
-      <div className="card-body">
-        <FailureNotice failure={error} onRetry={() => void refetch()} />
-      </div>
-    );
-  if (data === undefined || data.length === 0) return null;
+  const { data, error } = invitations;
+  if (data === undefined) return error === null ? null : <NotLoaded query={invitations} flush />;
+  if (data.length === 0) return null;
   return (
     <>
       <DataTable

@@ -8,7 +8,7 @@ import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { SelectField, TextField } from '../../components/fields.js';
-import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
+import { Loaded } from '../../components/loaded.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { InvitationLinkDialog } from './invitation-link-dialog.js';
@@ -35,7 +35,7 @@ export function Members({ team }: MembersProps) {
   const [isDeleting, setIsDeleting] = useState(false);
   const [invitation, setInvitation] = useState<{ readonly email: string; readonly secret: string } | null>(null);
   const change = useChange();
-  const { data, error, isPending, refetch } = useApi<readonly TeamMember[]>({
+  const members = useApi<readonly TeamMember[]>({
     topic: 'account',
     name: 'members',
     url: path`/v2/teams/${team.id}`,
@@ -105,25 +105,11 @@ export function Members({ team }: MembersProps) {
         </>
       }
     >
-      {isPending ? (
-        <div className="card-body">
-          <Skeleton lines={3} />
-        </div>
-      ) : error && !data ? (
-        <div className="card-body">
-          <FailureNotice failure={error} onRetry={() => void refetch()} />
-        </div>
-      ) : data?.length === 0 ? (
-        <EmptyState title="No members" />
-      ) : (
-        <DataTable
-          label={`Members of ${team.name}`}
-          columns={columns}
-          rows={data ?? []}
-          idOf={({ id }) => id}
-          estimatedHeight={60}
-        />
-      )}
+      <Loaded query={members} flush>
+        {(rows) => (
+          <DataTable label={`Members of ${team.name}`} columns={columns} rows={rows} idOf={({ id }) => id} estimatedHeight={60} />
+        )}
+      </Loaded>
       {canManage ? <Invitations team={team} /> : null}
       {memberDialog === null ? null : (
         <MemberDialog

@@ -4,8 +4,9 @@ import type { JoinedTeam, TeamEntry } from '../../../../everstep/src/contract/ma
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
+import { Loaded } from '../../components/loaded.js';
 import { PageTitle } from '../../components/page-title.js';
-import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
+import { EmptyState } from '../../components/states.js';
 import { ApiKeys } from './api-keys.js';
 import { Members } from './members.js';
 
@@ -15,7 +16,7 @@ export default function TeamPage() {
   const [isJoining, setIsJoining] = useState(false);
   const [secret, setSecret] = useState('');
   const change = useChange();
-  const { data, error, isPending, refetch } = useApi<readonly TeamEntry[]>({ topic: 'account', name: 'teams', url: '/v2/teams' });
+  const teams = useApi<readonly TeamEntry[]>({ topic: 'account', name: 'teams', url: '/v2/teams' });
   return (
     <>
       <PageTitle
@@ -33,19 +34,19 @@ export default function TeamPage() {
         }
       />
       <div className="stack">
-        {isPending ? (
-          <Skeleton lines={6} />
-        ) : error && !data ? (
-          <ErrorState failure={error} onRetry={() => void refetch()} subject="teams" />
-        ) : data?.length === 0 ? (
-          <div className="card">
-            <EmptyState title="No teams">
-              To share a queue instance, create a team, invite members, and move the instance to the team.
-            </EmptyState>
-          </div>
-        ) : (
-          data?.map((team) => <Members key={team.id} team={team} />)
-        )}
+        <Loaded query={teams} lines={6} subject="teams">
+          {(rows) =>
+            rows.length === 0 ? (
+              <div className="card">
+                <EmptyState title="No teams">
+                  To share a queue instance, create a team, invite members, and move the instance to the team.
+                </EmptyState>
+              </div>
+            ) : (
+              rows.map((team) => <Members key={team.id} team={team} />)
+            )
+          }
+        </Loaded>
         <ApiKeys />
       </div>
       <ConfirmDialog
