@@ -45,7 +45,8 @@ async function startApp(keys: { readonly current: string; readonly next: string 
       if (kind === 'waits')
         return [first, (await ctx.waitForEvent<string>('pay', `paid-${ctx.runId}`, { timeout: '1h' })).eventData];
       if (kind === 'was-notified') {
-        await ctx.sleep('nap', 5);
+        // It does not wait for the event before the store is copied, so that the event is kept.
+        await ctx.run('pay', () => fails(ctx.runId));
         return [first, (await ctx.waitForEvent<string>('pay', `early-${ctx.runId}`, { timeout: '1h' })).eventData];
       }
       if (kind === 'parallel') {
@@ -116,8 +117,8 @@ test('runs in every state continue after the store is copied to PostgreSQL', {
   const teamId = (await admin('teams', 'create', 'movers')).trim();
   const { id: indexId } = JSON.parse(await admin('search', 'create', 'films', '--region', 'eu-central-1', '--json'));
   await everstep('search', 'upsert', '{"id":"m1","content":{"title":"Vertigo"}}', '--index', indexId, '--data-dir', dataDir);
-  // These runs start late, so that they still sleep when the server is stopped.
-  await Promise.all([start('sleeps'), start('was-notified')]);
+  // The run starts late, so that it still sleeps when the server is stopped.
+  await Promise.all([start('sleeps'), start('was-notified', 30)]);
   await client.notify({ eventId: 'early-was-notified', workflowRunId: 'was-notified', eventData: 'early' });
   const before = {
     schedule: await client.schedules.get(scheduleId),
