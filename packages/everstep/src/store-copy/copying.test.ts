@@ -147,7 +147,6 @@ async function queryAll(store: Store): Promise<unknown> {
     oldestFirst: (await store.listRuns({ ...page, order: 'oldest-first', instanceId, filter: { labels: ['a'] } })).items,
     messages: (await store.listRuns({ ...page, instanceId, filter: { kind: 'message', queues: ['mail'], scheduleIds: ['s1'] } }))
       .items,
-    byHost: (await store.listRuns({ ...page, instanceId, filter: { hosts: ['host.example:8443'], paths: ['/p/q'] } })).items,
     deadLetters: (await store.listDeadLetters({ ...page, instanceId, filter: { labels: ['a'], responseStatuses: [500] } })).items,
     groups: await store.deadLetterGroups.list({
       instanceId,

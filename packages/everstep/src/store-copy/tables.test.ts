@@ -9,8 +9,12 @@ import { COPIED_TABLES, FILLED_SEPARATELY } from './tables.js';
 
 const schemas = await openTestSchemas();
 
-/** Columns that the database fills itself: their values are not copied. */
-const RESET_COLUMNS: Readonly<Record<string, readonly string[]>> = { active_run: ['version'], task: ['lent_by'] };
+/** Columns with default values, which are not copied. */
+const RESET_COLUMNS: Readonly<Record<string, readonly string[]>> = {
+  active_run: ['version'],
+  run: ['url_host', 'url_path'],
+  task: ['lent_by'],
+};
 /** Tables of the embedded store that PostgreSQL does not need: instance numbers, and internal indexes and counters. */
 const NOT_COPIED = ['counter', 'tenant', 'facet', 'sqlite_sequence'];
 

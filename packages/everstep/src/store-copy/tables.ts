@@ -5,7 +5,7 @@
  */
 import type { Columns } from '../stores/postgres/connection/first-load.js';
 import { COPIED_RUN_COLUMNS, DEAD_LETTER } from '../stores/postgres/dead-letters/dead-letter-writes.js';
-import { SOLE_CLAIM, urlColumns } from '../stores/postgres/runs/run-writes.js';
+import { SOLE_CLAIM } from '../stores/postgres/runs/run-writes.js';
 import { ATTEMPT, KEPT_EVENT, PAYLOAD, RUN, RUN_KEY, STEP, TASK, WAITER } from '../stores/postgres/runs/tables.js';
 import { ACCOUNT_TABLES } from './account-tables.js';
 import {
@@ -45,7 +45,7 @@ const RUN_TABLES: readonly CopiedTable[] = [
       r.invoked_by_run_key, r.forked_from_run_key, ${IS_MESSAGE}, r.queue, r.origin, r.settings
       FROM run r JOIN tenant t ON t.seq = r.tenant ORDER BY r.seq`,
     completeTable: 'run',
-    targetRowsOf: (row) => toMessageRows(row).map((runRow) => ({ ...runRow, ...urlColumns(String(row.workflow_url)) })),
+    targetRowsOf: toMessageRows,
   },
   {
     table: 'run_directory',

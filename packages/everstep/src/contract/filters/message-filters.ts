@@ -1,4 +1,5 @@
 /** Filters of messages, their dead letters and their events. */
+import type { DestinationFilter } from '../../engine/messages/destination-filter.js';
 import type { DeadLetterFilter, RunFilter } from '../../ports/stores/filters.js';
 import type { FilterTable } from './filter.js';
 import { TRIGGER_FILTERS } from './run-filters.js';
@@ -79,4 +80,4 @@ export const MESSAGE_FILTERS = {
     description: 'Path of the destination, without the query',
     option: { flag: '--path <path>', help: 'to this path' },
   },
-} as const satisfies FilterTable<keyof RunFilter | 'messageIds'>;
+} as const satisfies FilterTable<keyof RunFilter | keyof DestinationFilter | 'messageIds'>;

@@ -20,10 +20,6 @@ export interface RunFilter {
   readonly flowControlKeys?: readonly string[];
   readonly callerIps?: readonly string[];
   readonly runKeys?: readonly string[];
-  /** Host names in URLs, with the port if there is one. */
-  readonly hosts?: readonly string[];
-  /** Paths in URLs, without the query. */
-  readonly paths?: readonly string[];
   /** This filter and the following ones apply to messages only and match no workflow run. */
   readonly queues?: readonly string[];
   readonly urlGroups?: readonly string[];

@@ -2,6 +2,7 @@
  * Plain messages and their destinations: queues and URL groups. A message is a run without code. It is canceled like a run, and
  * its dead letters are recovered (a restart publishes it again) and deleted like those of workflows.
  */
+import type { DestinationFilter } from '../../engine/messages/destination-filter.js';
 import type { GroupEndpoint, MessageSettings, Queue, RunPayload, RunSettings, UrlGroup } from '../../engine/runs/run.js';
 import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord } from '../../ports/stores/store.js';
 import type { CancelOutcome } from './runs.js';
@@ -81,7 +82,7 @@ export interface MessageEvent {
 }
 
 /** `workflowUrls` are the destination URLs. Absent filters match all messages; a filter matches any of its values. */
-export interface MessageFilter extends Omit<RunFilter, 'kind' | 'workflowRunId' | 'createdAt' | 'runKeys'> {
+export interface MessageFilter extends Omit<RunFilter, 'kind' | 'workflowRunId' | 'createdAt' | 'runKeys'>, DestinationFilter {
   readonly messageIds?: readonly string[];
 }
 

@@ -15,7 +15,6 @@ const BATCH_SIZE = 500;
 
 export interface ModeledEntry {
   readonly run: Run;
-  readonly url: URL;
   readonly entry: DeadLetter | null;
   /** Group of the entry, if it has one. */
   readonly group: FailureGroup | null;
@@ -86,12 +85,10 @@ function modelEntry(n: number, numbers: RandomNumber): ModeledEntry {
         responseStatus: pick(RESPONSES, numbers),
       })
     : null;
-  const url = new URL(run.workflowUrl);
   // Entries of earlier versions have no group.
   const group = hasFailed && n % 3 === 0 ? groupOfError(pick(ERRORS, numbers), run) : null;
   return {
     run,
-    url,
     entry,
     group,
     status: hasFailed ? 'failed' : pick(['active', 'succeeded', 'canceled'], numbers),
@@ -239,8 +236,6 @@ const RUN_FIELDS: Fields<RunFilter> = {
     choose: (numbers, model) => ['none', ...model.filter(() => numbers(100) === 0).map(({ run }) => run.key)],
     matches: (values, { run }) => has(values, run.key),
   },
-  hosts: { choose: () => ['app-1.example', 'app-2.example', 'app-6'], matches: (values, { url }) => has(values, url.host) },
-  paths: { choose: () => ['/flows/3'], matches: (values, { url }) => has(values, url.pathname) },
 };
 
 const namesOf = <Filter>(fields: Fields<Filter>): readonly (keyof Filter)[] =>

@@ -74,11 +74,6 @@ function valuesCondition(kind: RunKind, column: string, values: readonly string[
   };
 }
 
-/** Returns a condition for any of the values in a column without an index. */
-const conditionWithoutIndex = (column: string, values: readonly string[], parameters: Parameters): Condition => ({
-  test: `r.${column} = ANY(${parameters.addList(values, 'text')})`,
-});
-
 function labelCondition(kind: RunKind, values: readonly string[], parameters: Parameters): Condition {
   const list = parameters.addList(values, 'text');
   const hasLabel = `l.instance_id = $1 AND ${kindCondition('l', kind)} AND l.label = v.value`;
@@ -140,8 +135,6 @@ function conditionsOfFields(
     workflowUrls: textCondition('workflow_url'),
     callerIps: textCondition('caller_ip'),
     labels: (values, parameters) => labelCondition(kind, values, parameters),
-    hosts: (values, parameters) => conditionWithoutIndex('url_host', values, parameters),
-    paths: (values, parameters) => conditionWithoutIndex('url_path', values, parameters),
     statuses: (values, parameters) => statusCondition(kind, values, filter, parameters),
   };
 }

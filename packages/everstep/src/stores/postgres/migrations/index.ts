@@ -31,6 +31,7 @@ import { failureCauses } from './0030-failure-causes.js';
 import { alerts } from './0031-alerts.js';
 import { groupTriage } from './0032-group-triage.js';
 import { groupStates } from './0033-group-states.js';
+import { unusedUrlParts } from './0034-unused-url-parts.js';
 
 /** The SQL at index n migrates from version n to version n + 1. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -67,4 +68,5 @@ export const MIGRATIONS: readonly string[] = [
   alerts,
   groupTriage,
   groupStates,
+  unusedUrlParts,
 ];

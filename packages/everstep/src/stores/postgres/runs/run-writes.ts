@@ -105,12 +105,6 @@ const MARK_FORKS = statement(`
   WHERE r.instance_id = f.instance_id AND r.run_key = f.run_key`);
 const INSERT_FAILURE_FUNCTIONS = statement(`${insertInto('failure_function', RUN_KEY)} ON CONFLICT DO NOTHING`);
 
-/** Returns the parts of a URL that listings filter by: its host, with the port if it has one, and its path. */
-export function urlColumns(url: string): { readonly url_host: string; readonly url_path: string } {
-  const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: '' };
-  return { url_host: host, url_path: pathname };
-}
-
 /** Value of `claim` for a run that must be the only active one with its id. */
 export const SOLE_CLAIM = '';
 
@@ -180,7 +174,6 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
       queue: message?.queue ?? null,
       url_group: message?.urlGroup ?? null,
       schedule_id: message?.scheduleId ?? null,
-      ...urlColumns(run.workflowUrl),
       origin: origin && JSON.stringify(origin),
       settings: JSON.stringify(settings),
       claim: isSole ? SOLE_CLAIM : key,

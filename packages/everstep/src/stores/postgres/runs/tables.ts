@@ -18,8 +18,6 @@ export const RUN = {
   queue: 'text',
   url_group: 'text',
   schedule_id: 'text',
-  url_host: 'text',
-  url_path: 'text',
   origin: 'text',
   settings: 'text',
 } as const satisfies Columns;

@@ -50,19 +50,12 @@ export class RunListing {
     const { filter } = page;
     const { facetReader, runOrder } = this.parts;
     const selection = new Selection(page, runOrder, facetReader, tenant);
-    const { kind = 'workflow', runKeys, hosts, paths } = filter;
+    const { kind = 'workflow', runKeys } = filter;
     const urlFacet = kind === 'workflow' ? FACET.runUrl : FACET.messageUrl;
     // Only messages have these properties.
     if (kind === 'workflow' && (filter.queues || filter.urlGroups || filter.scheduleIds)) return null;
     for (const { facet, values } of selectedFacets(filter, kind)) selection.anyOf(facet, values);
     if (runKeys) selection.addSource(membersFromSeqs(this.seqsOf(runKeys, tenant, kind), selection.direction));
-    if (hosts || paths) {
-      selection.addTest((seq) => {
-        const url = this.urlOf(seq);
-        const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: '' };
-        return (hosts?.includes(host) ?? true) && (paths?.includes(pathname) ?? true);
-      });
-    }
     selection.anyOf(FACET.runStatus, filter.statuses && stateValues(kind, filter.statuses));
     selection.createdWithin(runOrder, filter.createdAt, filter.createdAt);
     selection.createdWithin(runOrder, filter.fromDate, filter.toDate);

@@ -10,16 +10,7 @@ interface FacetedFilter extends Readonly<Partial<Record<RunKind, Facet>>> {
 }
 
 /** Filters that the listing does not resolve by looking up values of one facet. */
-type ListingFilter =
-  | 'kind'
-  | 'runKeys'
-  | 'workflowUrlPrefix'
-  | 'createdAt'
-  | 'fromDate'
-  | 'toDate'
-  | 'statuses'
-  | 'hosts'
-  | 'paths';
+type ListingFilter = 'kind' | 'runKeys' | 'workflowUrlPrefix' | 'createdAt' | 'fromDate' | 'toDate' | 'statuses';
 
 /** The filters that facets resolve. If a kind has no facet, the index has no such values of that kind. */
 const FACETED_FILTERS: Readonly<Record<Exclude<keyof RunFilter, ListingFilter>, FacetedFilter>> = {
