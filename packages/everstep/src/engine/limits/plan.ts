@@ -187,11 +187,11 @@ function checkInvocations(draft: Draft, planned: readonly PlannedStep[]): void {
 
 /** Adds the new steps of the plan. Throws ProtocolViolation or PlanRefusedError. */
 export function plan(draft: Draft, planned: readonly PlannedStep[]): void {
-  const newSteps = planned.filter((step) => step.stepId >= draft.known);
+  const newSteps = planned.filter((step) => step.stepId >= draft.nextStepId);
   if (newSteps.length > LIMITS.maxPlannedAtOnce)
     throw new ProtocolViolation(`it plans more than ${LIMITS.maxPlannedAtOnce} steps at once`);
   checkInvocations(draft, newSteps);
-  const group = draft.known;
+  const group = draft.nextStepId;
   for (const step of planned) {
     if (step.stepId < group) {
       const openTask = draft.task(step.stepId);
@@ -204,8 +204,8 @@ export function plan(draft: Draft, planned: readonly PlannedStep[]): void {
         completeStep(step, openTask, draft);
       continue;
     }
-    if (step.stepId !== draft.known)
-      throw new ProtocolViolation(`it plans step ${step.stepId}, but the next new step is ${draft.known}`);
+    if (step.stepId !== draft.nextStepId)
+      throw new ProtocolViolation(`it plans step ${step.stepId}, but the next new step is ${draft.nextStepId}`);
     checkSize(step, draft);
     const task = createTask(step, group, newSteps.length, draft);
     if (task === null) createWebhook(step, group, newSteps.length, draft);

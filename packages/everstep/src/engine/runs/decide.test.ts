@@ -53,8 +53,8 @@ describe('a sequential run', () => {
     assert.deepEqual(recorded(decision), [1]);
     assert.deepEqual(slots(decision.run), [2]);
     assert.equal(decision.run.journalLength, 1);
-    assert.equal(decision.run.known, 3);
-    assert.equal(decision.run.quietAt, 1);
+    assert.equal(decision.run.nextStepId, 3);
+    assert.equal(decision.run.replayedLength, 1);
   });
 
   test('a step starts when the endpoint is called, not while the run waits', () => {
@@ -148,7 +148,7 @@ describe('parallel steps', () => {
     });
     assert.equal(decision.outcome, null);
     assert.deepEqual(slots(decision.run), [ADVANCE_SLOT]);
-    assert.equal(decision.run.known, 3);
+    assert.equal(decision.run.nextStepId, 3);
   });
 
   test('steps planned on an earlier prefix stay planned', () => {
@@ -305,7 +305,7 @@ describe('resume and restart', () => {
     assert.ok(result !== 'no-flow-control-key');
     const { run, unit } = result;
     assert.equal(run.journalLength, 1);
-    assert.equal(run.known, 4);
+    assert.equal(run.nextStepId, 4);
     const step = run.tasks.get(2);
     assert.ok(step?.kind === 'step' && step.retried === 0 && step.dueAt === T0 + 10);
     assert.equal(run.tasks.get(3)?.dueAt, T0 + 60_001);
@@ -342,16 +342,16 @@ describe('resume and restart', () => {
 });
 
 describe('a fork that has kept some of a group of parallel steps', () => {
-  const forked: Run = { ...startedRun(), known: 3, ahead: [4, 5], journalLength: 4 };
+  const forked: Run = { ...startedRun(), nextStepId: 3, ahead: [4, 5], journalLength: 4 };
 
   test('plans the other steps at their positions, and new ones after all of them', () => {
     const { run } = decideOnReply(forked, ADVANCE_SLOT, { planned: [runStep(3), runStep(6)] });
-    assert.deepEqual([slots(run), run.known, run.ahead], [[3, 6], 7, undefined]);
+    assert.deepEqual([slots(run), run.nextStepId, run.ahead], [[3, 6], 7, undefined]);
   });
 
   test('records the only missing step as the next one', () => {
     const decision = decideOnReply(forked, ADVANCE_SLOT, { done: [done(3)], planned: [runStep(6)] });
-    assert.deepEqual([recorded(decision), slots(decision.run), decision.run.known], [[3], [6], 7]);
+    assert.deepEqual([recorded(decision), slots(decision.run), decision.run.nextStepId], [[3], [6], 7]);
   });
 
   test('is resumed unchanged if its code failed before those steps were requested', () => {
@@ -359,7 +359,7 @@ describe('a fork that has kept some of a group of parallel steps', () => {
     assert.ok(deadLetter);
     const again = recoverRun(run, { kind: 'resume', dlqId: deadLetter.dlqId, overrides: {}, workflowRunId: null }, at(2));
     assert.ok(again !== 'no-flow-control-key');
-    assert.deepEqual([again.run.known, again.run.ahead], [3, [4, 5]]);
+    assert.deepEqual([again.run.nextStepId, again.run.ahead], [3, [4, 5]]);
   });
 
   test('rejects a plan for a recorded position', () => {

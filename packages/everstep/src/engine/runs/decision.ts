@@ -63,12 +63,12 @@ export function callbackTask(dlqId: string, context: DecisionContext, delayMs = 
 }
 
 /** Returns the next free position once `stepId` is taken, and the positions that are already recorded beyond it. */
-function positionsAfter(stepId: number, { known: before, ahead }: Run): Pick<Run, 'known' | 'ahead'> {
-  let known = Math.max(before, stepId + 1);
-  if (!ahead) return { known };
-  while (ahead.includes(known)) known++;
-  const remaining = ahead.filter((position) => position > known);
-  return remaining.length > 0 ? { known, ahead: remaining } : { known, ahead: undefined };
+function positionsAfter(stepId: number, { nextStepId: before, ahead }: Run): Pick<Run, 'nextStepId' | 'ahead'> {
+  let nextStepId = Math.max(before, stepId + 1);
+  if (!ahead) return { nextStepId };
+  while (ahead.includes(nextStepId)) nextStepId++;
+  const remaining = ahead.filter((position) => position > nextStepId);
+  return remaining.length > 0 ? { nextStepId, ahead: remaining } : { nextStepId, ahead: undefined };
 }
 
 /** Returns whether the duration of a step of this type is counted. Sleeps and waits do no work, so theirs is not. */
@@ -119,8 +119,8 @@ export class Draft {
   get settings(): Run['settings'] {
     return this.run.settings;
   }
-  get known(): number {
-    return this.run.known;
+  get nextStepId(): number {
+    return this.run.nextStepId;
   }
   get journalLength(): number {
     return this.run.journalLength;
@@ -156,7 +156,7 @@ export class Draft {
     const isKnown = this.tasks.get(task.slot)?.messageId === messageId || this.lastClosedMessageId === messageId;
     if (!isKnown && isMessage(task)) this.newMessages++;
     this.tasks.put(task);
-    if (task.slot >= this.run.known) this.run = { ...this.run, ...positionsAfter(task.slot, this.run) };
+    if (task.slot >= this.run.nextStepId) this.run = { ...this.run, ...positionsAfter(task.slot, this.run) };
     this.writes.push({ kind: 'put-task', runKey: this.run.key, task });
   }
 
@@ -171,7 +171,7 @@ export class Draft {
 
   /** Records that the code has run until quiet on the first `length` entries of the journal. */
   markQuietAt(length: number): void {
-    if (length > this.run.quietAt) this.run = { ...this.run, quietAt: length };
+    if (length > this.run.replayedLength) this.run = { ...this.run, replayedLength: length };
   }
 
   /** Appends a step to the journal and closes its task. `message` is that of a step that was not planned. */
@@ -259,9 +259,9 @@ export class Draft {
 
   /** Records that the endpoint has a failure function. */
   noteFailureFunction(): void {
-    if (this.run.failureFunction) return;
+    if (this.run.hasFailureFunction) return;
     this.writes.push({ kind: 'note-failure-function', runKey: this.run.key });
-    this.run = { ...this.run, failureFunction: true };
+    this.run = { ...this.run, hasFailureFunction: true };
   }
 
   /** Creates another run in the same unit. Its id must be newly generated, because no guard checks it. */
@@ -315,7 +315,7 @@ export class Draft {
    */
   fail(error: string, failure: DeliveryFailure, stepName: string | null): void {
     this.end({ status: 'failed', error });
-    const hasCallback = this.run.settings.failureCallback !== null || this.run.failureFunction;
+    const hasCallback = this.run.settings.failureCallback !== null || this.run.hasFailureFunction;
     this.deadLetter = {
       dlqId: newId('dlq', this.context),
       runKey: this.run.key,
@@ -349,14 +349,14 @@ export class Draft {
   }
 
   /**
-   * Adds an advance to an active run whose journal is longer than its code has seen (invariant of Run.quietAt). While other
+   * Adds an advance to an active run whose journal is longer than its code has seen (invariant of Run.replayedLength). While other
    * steps are in flight, the advance may wait for `advanceCoalesceMs`. A wide fan-out then does not call the endpoint once per
    * finished step.
    */
   scheduleAdvance(advanceCoalesceMs: number): void {
     if (this.outcome !== null) return;
     const openAdvance = this.tasks.get(ADVANCE_SLOT);
-    if (this.run.journalLength <= this.run.quietAt) return;
+    if (this.run.journalLength <= this.run.replayedLength) return;
     let hasStepsInFlight = false;
     const joinsSteps = this.run.settings.steps?.joined === true;
     for (const task of this.tasks.values()) {

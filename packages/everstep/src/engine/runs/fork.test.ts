@@ -70,10 +70,10 @@ function refusal(run: Run, journal: readonly RecordedStep[], request: Partial<Fo
 
 describe('a fork keeps', () => {
   test('the steps recorded before the step; the run has one task, which calls its code', () => {
-    const was = original({ status: 'succeeded', known: 6 });
+    const was = original({ status: 'succeeded', nextStepId: 6 });
     const { run, copy, steps, unit } = forked(was, row(5), { fromStep: 3, note: 'again' });
     assert.deepEqual([copy.length, copy.without, steps], [2, [], []]);
-    assert.deepEqual([run.known, run.journalLength, run.journalBytes, run.ahead], [3, 2, 4, undefined]);
+    assert.deepEqual([run.nextStepId, run.journalLength, run.journalBytes, run.ahead], [3, 2, 4, undefined]);
     assert.deepEqual([...run.tasks.keys()], [ADVANCE_SLOT]);
     assert.equal(run.status, 'active');
     const { key: runKey, createdAt: workflowCreatedAt } = was;
@@ -89,34 +89,34 @@ describe('a fork keeps', () => {
   });
 
   test('steps in recorded order: results of parallel steps before it, and none after it', () => {
-    const { run, copy } = forked(original({ known: 5 }), group(2, 4, 1, 3), { fromStep: 1 });
+    const { run, copy } = forked(original({ nextStepId: 5 }), group(2, 4, 1, 3), { fromStep: 1 });
     assert.equal(copy.length, 2);
-    assert.deepEqual([run.known, run.ahead], [1, [2, 4]]);
+    assert.deepEqual([run.nextStepId, run.ahead], [1, [2, 4]]);
   });
 
   test('all steps if the step is not recorded yet, or comes directly after the last one', () => {
-    const failed = original({ known: 4, status: 'failed', tasks: new Map([[3, parked(3)]]) });
+    const failed = original({ nextStepId: 4, status: 'failed', tasks: new Map([[3, parked(3)]]) });
     assert.equal(forked(failed, row(2), { fromStep: 3 }).copy.length, 2);
-    assert.equal(forked(original({ known: 3 }), row(2), { fromStep: 3 }).copy.length, 2);
-    const beyond = refusal(original({ known: 3 }), row(2), { fromStep: 4 });
+    assert.equal(forked(original({ nextStepId: 3 }), row(2), { fromStep: 3 }).copy.length, 2);
+    const beyond = refusal(original({ nextStepId: 3 }), row(2), { fromStep: 4 });
     assert.match(beyond.message, /fromStep must be .* at most 3, not 4/);
   });
 
   test('no step when forked from the first one: the same code runs with the same input', () => {
-    const { run, copy, payload } = forked(original({ known: 3 }), row(2), { fromStep: 1 });
-    assert.deepEqual([copy.length, run.known, run.journalLength], [0, 1, 0]);
+    const { run, copy, payload } = forked(original({ nextStepId: 3 }), row(2), { fromStep: 1 });
+    assert.deepEqual([copy.length, run.nextStepId, run.journalLength], [0, 1, 0]);
     assert.equal(payload, PAYLOAD);
   });
 
   test('no part of a group whose code joins it, unless the whole group is kept', () => {
-    const joined = original({ known: 6 }, { steps: { joined: true, introduced: false } });
+    const joined = original({ nextStepId: 6 }, { steps: { joined: true, introduced: false } });
     const journal = [step(0, 1), ...[2, 4, 3].map((stepId, at) => step(at + 1, stepId, { group: 2, concurrent: 3 }))];
     for (const fromStep of [2, 3, 4]) {
       const { run, copy } = forked(joined, journal, { fromStep });
-      assert.deepEqual([copy.length, run.known, run.ahead], [1, 2, undefined], `from step ${fromStep}`);
+      assert.deepEqual([copy.length, run.nextStepId, run.ahead], [1, 2, undefined], `from step ${fromStep}`);
     }
     assert.equal(forked(joined, journal, { fromStep: 5 }).copy.length, 4, 'the whole group is kept');
-    const failed = original({ known: 5, tasks: new Map([[3, parked(3, { group: 2, concurrent: 3 })]]) }, joined.settings);
+    const failed = original({ nextStepId: 5, tasks: new Map([[3, parked(3, { group: 2, concurrent: 3 })]]) }, joined.settings);
     assert.equal(forked(failed, journal.slice(0, 3), { fromStep: 3 }).copy.length, 1);
     assert.match(
       refusal(failed, journal.slice(0, 3), { fromStep: 3, results: [{ stepId: 3, out: '1' }] }).message,
@@ -127,7 +127,7 @@ describe('a fork keeps', () => {
 
 describe('edited results', () => {
   test('replace those of kept steps, and are marked', () => {
-    const { run, copy, steps, edited } = forked(original({ known: 6 }), row(5), {
+    const { run, copy, steps, edited } = forked(original({ nextStepId: 6 }), row(5), {
       fromStep: 4,
       results: [{ stepId: 2, out: '{"ok":true}' }],
     });
@@ -139,19 +139,19 @@ describe('edited results', () => {
 
   test('replace the result of the step itself, recorded or not, so that the code continues after it', () => {
     const results = [{ stepId: 3, out: '7' }];
-    const recorded = forked(original({ known: 6 }), row(5), { fromStep: 3, results });
-    assert.deepEqual([recorded.copy.length, recorded.run.journalLength, recorded.run.known], [2, 3, 4]);
+    const recorded = forked(original({ nextStepId: 6 }), row(5), { fromStep: 3, results });
+    assert.deepEqual([recorded.copy.length, recorded.run.journalLength, recorded.run.nextStepId], [2, 3, 4]);
     assert.deepEqual(recorded.steps, [step(2, 3, { out: '7', edited: true, completedAt: NOW })]);
-    const failed = original({ known: 4, status: 'failed', tasks: new Map([[3, parked(3)]]) });
+    const failed = original({ nextStepId: 4, status: 'failed', tasks: new Map([[3, parked(3)]]) });
     const supplied = forked(failed, row(2), { fromStep: 3, results });
     assert.deepEqual(supplied.steps, [step(2, 3, { out: '7', edited: true, createdAt: NOW - 900, completedAt: NOW })]);
   });
 
   test('are rejected for a step that is not kept, and for one without a known name', () => {
-    const later = refusal(original({ known: 6 }), row(5), { fromStep: 3, results: [{ stepId: 4, out: '1' }] });
+    const later = refusal(original({ nextStepId: 6 }), row(5), { fromStep: 3, results: [{ stepId: 4, out: '1' }] });
     assert.deepEqual(later.because, 'request');
     assert.match(later.message, /step 4 .* is not kept/);
-    const unknown = refusal(original({ known: 3 }), row(2), { fromStep: 3, results: [{ stepId: 3, out: '1' }] });
+    const unknown = refusal(original({ nextStepId: 3 }), row(2), { fromStep: 3, results: [{ stepId: 3, out: '1' }] });
     assert.match(unknown.message, /has not reached it/);
   });
 
@@ -175,21 +175,21 @@ describe('edited results', () => {
         fromStep: 1,
         results: [{ stepId: 1, out: value === null || typeof value === 'string' ? value : JSON.stringify(value) }],
       });
-      assert.equal(forked(original({ known: 2 }), journal, of(good)).steps[0]?.type, type);
-      assert.match(refusal(original({ known: 2 }), journal, of(bad)).message, new RegExp(`step 1 \\("s1"\\) is a ${type}`));
+      assert.equal(forked(original({ nextStepId: 2 }), journal, of(good)).steps[0]?.type, type);
+      assert.match(refusal(original({ nextStepId: 2 }), journal, of(bad)).message, new RegExp(`step 1 \\("s1"\\) is a ${type}`));
     });
   }
 
   test('of a webhook are rejected', () => {
     const journal = [step(0, 1, { type: 'CreateWebhook' })];
     const request = { fromStep: 1, results: [{ stepId: 1, out: '{"eventId":"a","webhookUrl":"b"}' }] };
-    assert.match(refusal(original({ known: 2 }), journal, request).message, /cannot be supplied/);
+    assert.match(refusal(original({ nextStepId: 2 }), journal, request).message, /cannot be supplied/);
   });
 });
 
 test('an edited input replaces the old one, with its content type unless another is given, and the run is marked', () => {
   const body = Buffer.from('{"n":2}');
-  const { payload, run, unit } = forked(original({ known: 3 }), row(2), { fromStep: 2, input: { body } });
+  const { payload, run, unit } = forked(original({ nextStepId: 3 }), row(2), { fromStep: 2, input: { body } });
   assert.deepEqual(payload, { ...PAYLOAD, body });
   assert.ok(run.origin?.kind === 'fork' && run.origin.input === 'edited');
   assert.ok(unit.writes.some((write) => write.kind === 'create-run' && write.input === payload));
@@ -206,7 +206,7 @@ test('a fork of an invoked run does not report to the invoking run, and counts a
     stepName: 'child',
     depth: 3,
   } as const;
-  const { run, unit } = forked(original({ known: 3, origin }), row(2), { fromStep: 2 });
+  const { run, unit } = forked(original({ nextStepId: 3, origin }), row(2), { fromStep: 2 });
   assert.equal(run.origin?.kind, 'fork');
   assert.ok(unit.writes.some((write) => write.kind === 'count-of-day' && write.what === 'run'));
   assert.ok(unit.writes.some((write) => write.kind === 'count-messages' && write.messages === 1));
@@ -225,7 +225,7 @@ test('stored events and pending tasks stay with the original run', () => {
   const keptEvents = [
     { eventKey: 'k', eventId: 'e', content: { kind: 'data', body: { encoding: 'utf8', data: '' } }, receivedAt: 1 },
   ] as const;
-  const was = original({ known: 4, keptEvents, tasks: new Map([[3, parked(3)]]) });
+  const was = original({ nextStepId: 4, keptEvents, tasks: new Map([[3, parked(3)]]) });
   const { run, unit } = forked(was, row(2), { fromStep: 3 });
   assert.deepEqual(run.keptEvents, []);
   assert.ok(unit.writes.every((write) => !('runKey' in write) || write.runKey === run.key));

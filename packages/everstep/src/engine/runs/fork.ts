@@ -56,9 +56,9 @@ function knownStep(run: Run, journal: readonly JournalEntry[], stepId: number): 
   return { name, type: stepTypeOf(task), messageId, group, concurrent, createdAt, ...sleep };
 }
 
-/** Returns the last position that the code is known to have requested. */
+/** Returns the last position that the code has requested. */
 function lastPosition(run: Run, journal: readonly JournalEntry[]): number {
-  return journal.reduce((lastStepId, { stepId }) => Math.max(lastStepId, stepId), run.known - 1);
+  return journal.reduce((lastStepId, { stepId }) => Math.max(lastStepId, stepId), run.nextStepId - 1);
 }
 
 /** Returns the number of kept entries. */
@@ -180,7 +180,7 @@ export function forkRun(
     ...positionsIn(steps.map(({ stepId }) => stepId)),
     journalLength: steps.length,
     journalBytes,
-    failureFunction: original.failureFunction,
+    hasFailureFunction: original.hasFailureFunction,
   };
   const [, ...otherWrites] = startedRun.unit.writes;
   const writes: StoreWrite[] = [
@@ -193,7 +193,7 @@ export function forkRun(
       without: [...editedByIndex.keys()],
     },
     ...forkedJournal.editedSteps.map((step): StoreWrite => ({ kind: 'record-step', runKey: run.key, step })),
-    ...(run.failureFunction ? [{ kind: 'note-failure-function', runKey: run.key } as const] : []),
+    ...(run.hasFailureFunction ? [{ kind: 'note-failure-function', runKey: run.key } as const] : []),
     ...otherWrites,
   ];
   return {

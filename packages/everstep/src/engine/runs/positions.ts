@@ -2,12 +2,12 @@
 import type { Run } from './run.js';
 
 /** Returns the first position that is not recorded, and the recorded positions after it. */
-export function positionsIn(recorded: readonly number[]): Pick<Run, 'known' | 'ahead'> {
+export function positionsIn(recorded: readonly number[]): Pick<Run, 'nextStepId' | 'ahead'> {
   const recordedPositions = new Set(recorded);
-  let known = 1;
-  while (recordedPositions.has(known)) known++;
-  const ahead = recorded.filter((stepId) => stepId > known);
-  return ahead.length > 0 ? { known, ahead } : { known };
+  let nextStepId = 1;
+  while (recordedPositions.has(nextStepId)) nextStepId++;
+  const ahead = recorded.filter((stepId) => stepId > nextStepId);
+  return ahead.length > 0 ? { nextStepId, ahead } : { nextStepId };
 }
 
 /** Positions as a store knows them without reading the journal. */

@@ -78,9 +78,9 @@ function failFollowingStep(draft: Draft, task: CodeTask, reply: FailedReply, isC
   // The step was requested on an order of results that did not occur. The code is called again with the actual order.
   if (!step || !isCurrent) return;
   const { stepId: slot, name } = step;
-  if (slot !== draft.known)
+  if (slot !== draft.nextStepId)
     throw new ProtocolViolation(
-      `it reports a failure of step ${slot} after other steps, but the next new step is ${draft.known}`,
+      `it reports a failure of step ${slot} after other steps, but the next new step is ${draft.nextStepId}`,
     );
   draft.markQuietAt(base + done.length);
   const { now } = draft;
@@ -105,7 +105,7 @@ function applyFailure(draft: Draft, task: CodeTask, reply: FailedReply, envelope
     ...(thrown ? { thrown } : {}),
   };
   if (step && reply.done.length > 0) failFollowingStep(draft, task, reply, isCurrent, failure);
-  else if (step && task.kind === 'advance' && step.stepId === draft.known) {
+  else if (step && task.kind === 'advance' && step.stepId === draft.nextStepId) {
     // The attempt found the step and failed in it. From now on the step is a separate task.
     draft.deleteTask(ADVANCE_SLOT);
     const failedStep: CodeTask = {

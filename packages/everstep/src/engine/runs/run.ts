@@ -143,18 +143,19 @@ export interface KeptEvent {
 export interface Run extends RunIdentity {
   readonly settings: RunSettings;
   readonly status: RunStatus;
-  /** Next free position: every lower position is recorded or has a task. */
-  readonly known: number;
-  /** Recorded positions above `known`: parallel steps kept by a fork whose code was not called yet. Absent if there are none. */
+  /** Position of the next new step: every lower position is recorded or has a task. */
+  readonly nextStepId: number;
+  /** Recorded positions above `nextStepId`: parallel steps kept by a fork whose code was not called yet. Absent if there are none. */
   readonly ahead?: readonly number[];
   readonly journalLength: number;
   /** Total size of all recorded results in bytes. */
   readonly journalBytes: number;
   /**
-   * Length of the longest journal prefix on which the code is known to have run until quiet.
-   * Invariant: an active run with `journalLength > quietAt` has an advance task.
+   * Largest number of recorded steps that the code has had in a call, after which it only waited for steps; -1 before its first
+   * call, or if this is not known.
+   * Invariant: an active run with `journalLength > replayedLength` has an advance task.
    */
-  readonly quietAt: number;
+  readonly replayedLength: number;
   /**
    * Version of this state. It grows with every decision, and differs between decisions on the same state (`nextVersion`).
    * If several processes share the store, a decision on any state except the latest is rejected. The embedded store does not
@@ -165,7 +166,7 @@ export interface Run extends RunIdentity {
   /** Events that arrived early, oldest first. */
   readonly keptEvents: readonly KeptEvent[];
   /** Whether the endpoint reported that it has a failure function. */
-  readonly failureFunction: boolean;
+  readonly hasFailureFunction: boolean;
 }
 
 /** One row of the journal, as recorded. */

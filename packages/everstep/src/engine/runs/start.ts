@@ -107,14 +107,14 @@ export function startRun(command: StartCommand, context: DecisionContext): Start
     origin: command.origin ?? null,
     settings: message ? { ...command.settings, message: setNotBefore(message, firstTask.dueAt, context.now) } : command.settings,
     status: 'active',
-    known: 1,
+    nextStepId: 1,
     journalLength: 0,
     journalBytes: 0,
-    quietAt: -1,
+    replayedLength: -1,
     version: 0,
     tasks: new Map([[ADVANCE_SLOT, firstTask]]),
     keptEvents: [],
-    failureFunction: false,
+    hasFailureFunction: false,
   };
   const { deduplicationId, instanceId, keepsLimits = false } = command;
   const guards: StoreGuard[] = [];
@@ -202,15 +202,15 @@ export function recoverRun(
     kind === 'restart'
       ? {}
       : {
-          known: failedRun.known,
+          nextStepId: failedRun.nextStepId,
           ...(failedRun.ahead ? { ahead: failedRun.ahead } : {}),
           journalLength: failedRun.journalLength,
           journalBytes: failedRun.journalBytes,
           // Without open tasks, the code must still be called. The first task of a new run does that.
-          quietAt: openTasks.length === 0 || failedRun.tasks.has(ADVANCE_SLOT) ? -1 : failedRun.journalLength,
+          replayedLength: openTasks.length === 0 || failedRun.tasks.has(ADVANCE_SLOT) ? -1 : failedRun.journalLength,
           tasks: openTasks.length === 0 ? startedRun.run.tasks : new Map(openTasks.map((task) => [task.slot, task])),
           keptEvents: failedRun.keptEvents,
-          failureFunction: failedRun.failureFunction,
+          hasFailureFunction: failedRun.hasFailureFunction,
         };
   const run: Run = {
     ...startedRun.run,
@@ -229,7 +229,7 @@ export function recoverRun(
   if (kind === 'resume') {
     writes.push({ kind: 'copy-journal', fromRunKey: failedRun.key, toRunKey: run.key });
     for (const event of run.keptEvents) writes.push({ kind: 'keep-event', runKey: run.key, event });
-    if (run.failureFunction) writes.push({ kind: 'note-failure-function', runKey: run.key });
+    if (run.hasFailureFunction) writes.push({ kind: 'note-failure-function', runKey: run.key });
   }
   writes.push(...putTasks(run), ...countStart(run, request.admittedAt ?? null, context));
   const keepsLimits = !overridesLimits(failedRun.settings, overrides);

@@ -113,7 +113,7 @@ test('code that joins its steps continues when the last of them is recorded', ()
   const last = decide(run, { kind: 'due', slot: 3 }, at(1010));
   assert.deepEqual(open(last.run), { 0: 'advance' });
   assert.deepEqual(
-    [1, 2, 3].map((stepId) => last.run.known > stepId),
+    [1, 2, 3].map((stepId) => last.run.nextStepId > stepId),
     [true, true, true],
   );
 });
@@ -202,7 +202,7 @@ test('an endpoint that must introduce itself receives the request for its first 
   const run = started(false);
   const first = attemptOf(run, ADVANCE_SLOT);
   const introduced = submit(run, { introduction: true }, 10);
-  assert.equal(introduced.run.quietAt, 0);
+  assert.equal(introduced.run.replayedLength, 0);
   const next = attemptOf(introduced.run, ADVANCE_SLOT);
   assert.notEqual(next.messageId, first.messageId);
   assert.deepEqual(submit(introduced.run, { introduction: true }, 11).writes, [], 'twice');

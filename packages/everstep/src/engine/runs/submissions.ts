@@ -34,7 +34,7 @@ function requestingTask(run: Run, submission: Submission): RequestingTask | null
     const openTask = run.tasks.get(stepId);
     if (openTask?.kind === 'step') return openTask;
   }
-  const isNew = [...submission.done, ...submission.planned].some(({ stepId }) => stepId >= run.known);
+  const isNew = [...submission.done, ...submission.planned].some(({ stepId }) => stepId >= run.nextStepId);
   const advance = run.tasks.get(ADVANCE_SLOT);
   if (advance?.kind !== 'advance') return null;
   return isNew || submission.end !== undefined || submission.introduction ? advance : null;
@@ -71,7 +71,7 @@ export function applySubmission(
 
 /** Calls the endpoint again, now for the first step, as a separate message with its own attempts. */
 function requestFirstStep(run: Run, task: RequestingTask, context: DecisionContext): Decision {
-  if (task.kind !== 'advance' || run.quietAt >= 0) return unchangedDecision(run);
+  if (task.kind !== 'advance' || run.replayedLength >= 0) return unchangedDecision(run);
   const draft = new Draft(run, context);
   draft.markQuietAt(0);
   draft.putTask({ ...task, messageId: draft.newMessageId(), dueAt: draft.now, retried: 0 });

@@ -335,7 +335,10 @@ describe('reporting a failure', () => {
   test('a failure function also adds a message; without one, no message is added', () => {
     const known = reply(startedRun(), { planned: [wait(1, ['x'])], failureFunction: true });
     assert.ok(kinds(known.writes).includes('note-failure-function'));
-    assert.equal(failAtOnce({ ...startedRun(), failureFunction: true }).deadLetter?.failureFunctionState, 'CALLBACK_INPROGRESS');
+    assert.equal(
+      failAtOnce({ ...startedRun(), hasFailureFunction: true }).deadLetter?.failureFunctionState,
+      'CALLBACK_INPROGRESS',
+    );
     const silent = failAtOnce(startedRun());
     assert.equal(silent.deadLetter?.failureFunctionState, null);
     assert.equal(silent.run.tasks.has(CALLBACK_SLOT), false);

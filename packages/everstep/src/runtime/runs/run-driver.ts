@@ -240,8 +240,9 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     const entry = await this.cache.load(runKey);
     const task = entry?.run.tasks.get(ADVANCE_SLOT);
     if (!entry || task?.kind !== 'advance' || task.dueAt === null) return false;
-    const { known, quietAt, createdAt } = entry.run;
-    if (known > 1 || quietAt >= 0 || task.retried > 0 || this.dispatcher.isInFlight({ runKey, slot: ADVANCE_SLOT })) return false;
+    const { nextStepId, replayedLength, createdAt } = entry.run;
+    if (nextStepId > 1 || replayedLength >= 0 || task.retried > 0 || this.dispatcher.isInFlight({ runKey, slot: ADVANCE_SLOT }))
+      return false;
     // Another node, or this process before a restart, may have delivered a run that is due.
     return task.dueAt > this.deps.clock.now() || (!this.deps.cluster && createdAt > this.createdAt);
   }

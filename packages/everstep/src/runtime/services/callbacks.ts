@@ -174,7 +174,7 @@ export class Callbacks implements FailureCallbackService {
     if (!failedRun) return { kind: 'not-found' };
     const { run, task } = failedRun;
     if (task) return { kind: 'not-possible', why: 'the failure callback is in progress; wait until it ends, or cancel it first' };
-    if (run.settings.failureCallback === null && !run.failureFunction) {
+    if (run.settings.failureCallback === null && !run.hasFailureFunction) {
       return { kind: 'not-possible', why: 'the run has neither a failure callback nor a failure function' };
     }
     const { unit, next } = retryCallback(run, dlqId, this.options.context());

@@ -83,7 +83,7 @@ export function forkConformance(open: OpenStore): void {
           ...putTasks(fork.key, [advanceTask(T0)]),
         ]);
         const loadedFork = await store.loadRun({ runKey: fork.key });
-        assert.deepEqual([loadedFork?.known, loadedFork?.ahead, loadedFork?.origin], [3, [5], fork.origin]);
+        assert.deepEqual([loadedFork?.nextStepId, loadedFork?.ahead, loadedFork?.origin], [3, [5], fork.origin]);
       }),
     );
 

@@ -71,7 +71,7 @@ export function messageConformance(open: OpenStore): void {
         for (const openStore of [async () => store, () => underTest.reopen()]) {
           const openedStore = await openStore();
           const loadedRun = await openedStore.loadRun({ runKey: run.key });
-          assert.deepEqual(loadedRun, { ...run, quietAt: -1, tasks: new Map([[0, messageTask(T0 + 5, 2)]]) });
+          assert.deepEqual(loadedRun, { ...run, replayedLength: -1, tasks: new Map([[0, messageTask(T0 + 5, 2)]]) });
           assert.deepEqual(await openedStore.loadPayload({ runKey: run.key }), PAYLOAD);
         }
       }),

@@ -55,7 +55,7 @@ export function progressConformance(open: OpenStore): void {
           },
         });
         await apply(store, [creation(unusualRun), ...putTasks([advanceTask(T0)], unusualRun.key)]);
-        const expected = { ...unusualRun, quietAt: -1, tasks: new Map([[0, advanceTask(T0)]]) };
+        const expected = { ...unusualRun, replayedLength: -1, tasks: new Map([[0, advanceTask(T0)]]) };
         assert.deepEqual(await loadExisting(store, unusualRun.key), expected);
         assert.deepEqual(await store.loadPayload({ runKey: unusualRun.key }), PAYLOAD);
       }),
@@ -85,22 +85,25 @@ export function progressConformance(open: OpenStore): void {
       'known entries, journal length and bytes follow from what is recorded',
       withStore(open, async (store) => {
         await apply(store, [creation(run)]);
-        const { known, journalLength, journalBytes, quietAt } = await loadExisting(store);
+        const { nextStepId, journalLength, journalBytes, replayedLength } = await loadExisting(store);
         assert.deepEqual(
-          { known, journalLength, journalBytes, quietAt },
-          { known: 1, journalLength: 0, journalBytes: 0, quietAt: 0 },
+          { nextStepId, journalLength, journalBytes, replayedLength },
+          { nextStepId: 1, journalLength: 0, journalBytes: 0, replayedLength: 0 },
         );
         await apply(store, [
           { kind: 'record-step', runKey, step: sampleStep(0, { stepId: 2, out: '"é"' }) },
           { kind: 'record-step', runKey, step: sampleStep(1, { stepId: 1, out: null }) },
         ]);
-        assert.deepEqual({ ...(await loadExisting(store)) }, { ...run, known: 3, journalLength: 2, journalBytes: 4, quietAt: 2 });
+        assert.deepEqual(
+          { ...(await loadExisting(store)) },
+          { ...run, nextStepId: 3, journalLength: 2, journalBytes: 4, replayedLength: 2 },
+        );
         await apply(store, putTasks([stepTask(5, T0), stepTask(3, T0)]));
-        assert.equal((await loadExisting(store)).known, 6);
+        assert.equal((await loadExisting(store)).nextStepId, 6);
         assert.deepEqual([...(await loadExisting(store)).tasks.keys()], [3, 5]);
-        assert.equal((await loadExisting(store)).quietAt, 2);
+        assert.equal((await loadExisting(store)).replayedLength, 2);
         await apply(store, putTasks([advanceTask(T0)]));
-        assert.equal((await loadExisting(store)).quietAt, -1);
+        assert.equal((await loadExisting(store)).replayedLength, -1);
       }),
     );
 
@@ -260,7 +263,7 @@ export function progressConformance(open: OpenStore): void {
         assert.equal(await store.nextDueAt({ after: 0 }), T0 + 7);
         const endedRun = await loadExisting(store);
         assert.deepEqual([...endedRun.tasks.keys()], [CALLBACK_SLOT, 0, 1]);
-        assert.equal(endedRun.quietAt, -1);
+        assert.equal(endedRun.replayedLength, -1);
         await apply(store, [{ kind: 'park-tasks', runKey }]);
         assert.deepEqual(slotsOf(await store.dueTasks(allDue)), [CALLBACK_SLOT]);
       }),

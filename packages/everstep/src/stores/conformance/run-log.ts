@@ -42,7 +42,17 @@ export function runLogConformance(open: OpenStore): void {
           const run = sampleRun(1);
           await apply(store, [creation(run), { kind: 'end-run', runKey: run.key, outcome, completedAt: T0 + 77 }]);
           const record = await store.findRun({ instanceId: INSTANCE, workflowRunId: run.workflowRunId });
-          const { known, journalLength, journalBytes, quietAt, version, tasks, keptEvents, failureFunction, ...identity } = run;
+          const {
+            nextStepId,
+            journalLength,
+            journalBytes,
+            replayedLength,
+            version,
+            tasks,
+            keptEvents,
+            hasFailureFunction,
+            ...identity
+          } = run;
           assert.deepEqual(record, {
             ...identity,
             status: outcome.status,

@@ -52,14 +52,14 @@ export function sampleRun(n: number, overrides: Partial<RunIdentity> & { readonl
     ...identity,
     settings: { ...SETTINGS, ...settings },
     status: 'active',
-    known: 1,
+    nextStepId: 1,
     journalLength: 0,
     journalBytes: 0,
-    quietAt: 0,
+    replayedLength: 0,
     version: 0,
     tasks: new Map(),
     keptEvents: [],
-    failureFunction: false,
+    hasFailureFunction: false,
   };
 }
 

@@ -164,7 +164,7 @@ export function taskKindConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         await apply(store, [creation(run), { kind: 'record-step', runKey, step: sampleStep(0) }, ...failureWrites]);
         const endedRun = await store.loadRun({ runKey });
-        assert.deepEqual([endedRun?.known, endedRun?.journalLength, endedRun?.quietAt], [2, 1, 1]);
+        assert.deepEqual([endedRun?.nextStepId, endedRun?.journalLength, endedRun?.replayedLength], [2, 1, 1]);
         await apply(store, [{ kind: 'delete-task', runKey, slot: CALLBACK_SLOT }]);
         assert.deepEqual(await dueTasks(store), []);
       }),
@@ -192,18 +192,18 @@ export function taskKindConformance(open: OpenStore): void {
       'is known from the run once the failure function of its endpoint was noted',
       withStore(open, async (store, underTest) => {
         await apply(store, [creation(run), creation(sampleRun(2))]);
-        assert.equal((await store.loadRun({ runKey }))?.failureFunction, false);
+        assert.equal((await store.loadRun({ runKey }))?.hasFailureFunction, false);
         await apply(store, [{ kind: 'note-failure-function', runKey }]);
         const reopened = await underTest.reopen();
-        assert.equal((await reopened.loadRun({ runKey }))?.failureFunction, true);
-        assert.equal((await reopened.loadRun({ runKey: sampleRun(2).key }))?.failureFunction, false);
+        assert.equal((await reopened.loadRun({ runKey }))?.hasFailureFunction, true);
+        assert.equal((await reopened.loadRun({ runKey: sampleRun(2).key }))?.hasFailureFunction, false);
       }),
     );
 
     test(
       'of a run that is created with a failure function is known immediately',
       withStore(open, async (store) => {
-        const resumedRun = { ...run, failureFunction: true };
+        const resumedRun = { ...run, hasFailureFunction: true };
         await apply(store, [creation(resumedRun, PAYLOAD)]);
         assert.deepEqual(await store.loadRun({ runKey }), resumedRun);
       }),

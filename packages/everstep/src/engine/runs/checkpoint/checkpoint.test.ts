@@ -61,7 +61,7 @@ describe('a reply with several results', () => {
       [1, 2],
       [2, 3],
     ]);
-    assert.deepEqual([slots(decision), decision.run.known, decision.run.quietAt], [[4], 5, 3]);
+    assert.deepEqual([slots(decision), decision.run.nextStepId, decision.run.replayedLength], [[4], 5, 3]);
     // The start of the run counted the message of the first step.
     assert.equal(messages(decision), 3);
     const used = recorded(decision).map(({ messageId }) => messageId);
@@ -145,7 +145,7 @@ describe('a reply with several results', () => {
 
   test('that violates the protocol records nothing and fails the run with the reason', () => {
     const run = atStep2();
-    const full: Run = { ...run, journalLength: LIMITS.maxJournalSteps - 1, quietAt: LIMITS.maxJournalSteps - 1 };
+    const full: Run = { ...run, journalLength: LIMITS.maxJournalSteps - 1, replayedLength: LIMITS.maxJournalSteps - 1 };
     const cases: readonly (readonly [Run, StepReply, RegExp])[] = [
       [run, progress(run, { done: [done(2), done(4)] }), /reports step 4, but the next new step is 3/],
       [run, progress(run, { done: [done(2), done(2)] }), /continued from step 2, which was already recorded/],
@@ -176,7 +176,7 @@ describe('a step that fails after others in one request', () => {
       [1, 2],
       [2, 3],
     ]);
-    assert.deepEqual([slots(decision), messages(decision), decision.run.quietAt], [[4], 2, 3]);
+    assert.deepEqual([slots(decision), messages(decision), decision.run.replayedLength], [[4], 2, 3]);
     const task = decision.run.tasks.get(4);
     assert.ok(task?.kind === 'step');
     assert.deepEqual([task.retried, task.dueAt], [1, T0 + 1_300]);

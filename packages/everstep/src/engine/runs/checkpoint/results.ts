@@ -28,8 +28,9 @@ function timesOf({ ranMs }: StepResult, startedAt: number | undefined): ResultTi
 
 /** Returns whether the result must be recorded. Throws ProtocolViolation if the endpoint may not report it. */
 function isUnrecorded(draft: Draft, { stepId, name }: StepResult, mustBeNew: boolean): boolean {
-  if (stepId > draft.known) throw new ProtocolViolation(`it reports step ${stepId}, but the next new step is ${draft.known}`);
-  if (stepId === draft.known) return true;
+  if (stepId > draft.nextStepId)
+    throw new ProtocolViolation(`it reports step ${stepId}, but the next new step is ${draft.nextStepId}`);
+  if (stepId === draft.nextStepId) return true;
   const openTask = draft.task(stepId);
   if (openTask === undefined || openTask.kind === 'advance' || openTask.kind === 'callback') {
     if (mustBeNew) throw new ProtocolViolation(`it continued from step ${stepId}, which was already recorded`);

@@ -119,7 +119,7 @@ export async function buildStepRequest(
     retried: task.retried,
     maxRetries: run.settings.maxRetries,
     target: task.slot === ADVANCE_SLOT ? null : task.slot,
-    known: run.known,
+    known: run.nextStepId,
     ...(run.ahead ? { ahead: run.ahead } : {}),
     journal: { from, ...(heldJournal ? { worker: heldJournal.worker } : {}), digest: start.digest, length, entries },
     checkpoint: CHECKPOINT,
@@ -132,7 +132,7 @@ export async function buildStepRequest(
     openSteps: [...run.tasks.values()].filter(
       (openTask): openTask is StepTask => openTask.kind !== 'advance' && openTask.kind !== 'callback',
     ),
-    hasIntroducedItself: (run.settings.steps?.introduced ?? true) || length > 0 || run.quietAt >= 0,
+    hasIntroducedItself: (run.settings.steps?.introduced ?? true) || length > 0 || run.replayedLength >= 0,
     ...(payload ? { payload } : {}),
   };
   return { callParts, endMark };

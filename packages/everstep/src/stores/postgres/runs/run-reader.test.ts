@@ -31,7 +31,7 @@ describe('reads of runs', { skip: typeof schemas === 'string' && schemas }, () =
       return Reflect.apply(query, this, args);
     });
     const loaded = await store.loadRun({ runKey: fork.key });
-    assert.deepEqual([loaded?.known, loaded?.ahead], [3, [5]]);
+    assert.deepEqual([loaded?.nextStepId, loaded?.ahead], [3, [5]]);
     const isRead = (text: string) => text.includes('FROM step s');
     assert.equal(sent.filter(({ text }) => isRead(text)).length, 3, 'its size twice, and its positions once');
     // Other connections can have other work, for example to watch servers.

@@ -84,18 +84,18 @@ export async function loadRun(database: Database, run: RunInInstance, withPositi
       lastStepId: integer(size, 'last_step_id'),
       lastSlot: openTasks.at(-1)?.slot ?? 0,
     };
-    const known = nextPosition(usedPositions);
-    if (known === null && !withPositions) return 'needs-positions';
+    const nextStepId = nextPosition(usedPositions);
+    if (nextStepId === null && !withPositions) return 'needs-positions';
     return {
       ...runIdentityOf(identity),
-      ...(known === null ? positionsIn(stepIdRows.map((step) => integer(step, 'step_id'))) : { known }),
+      ...(nextStepId === null ? positionsIn(stepIdRows.map((step) => integer(step, 'step_id'))) : { nextStepId }),
       journalLength,
       journalBytes: integer(size, 'result_bytes'),
-      quietAt: tasks.has(ADVANCE_SLOT) ? -1 : journalLength,
+      replayedLength: tasks.has(ADVANCE_SLOT) ? -1 : journalLength,
       version: integer(identity, 'version'),
       tasks,
       keptEvents: events.map(keptEventOf),
-      failureFunction: flag(identity, 'failure_function'),
+      hasFailureFunction: flag(identity, 'failure_function'),
     };
   });
   return loadedRun === 'needs-positions' ? loadRun(database, run, true) : loadedRun;

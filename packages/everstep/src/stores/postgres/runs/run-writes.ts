@@ -188,7 +188,7 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
       });
     }
     if (origin?.kind === 'fork') this.forks.push({ instance_id: instanceId, run_key: key, from_key: origin.runKey });
-    if (run.failureFunction) this.noteFailureFunction({ instanceId, runKey: key });
+    if (run.hasFailureFunction) this.noteFailureFunction({ instanceId, runKey: key });
     if ('runKey' in input) {
       this.payloadCopies.push({ instance_id: instanceId, run_key: key, from_instance: input.instanceId, from_key: input.runKey });
       return;

@@ -81,7 +81,7 @@ after(async () => {
 describe('a file of version 1', () => {
   test('has its runs unchanged, with their journals and tasks', async () => {
     const tasks = new Map([advanceTask(T0), stepTask(3, T0 + 1)].map((task) => [task.slot, task]));
-    assert.deepEqual(await store.loadRun({ runKey: keyed.key }), { ...keyed, known: 4, quietAt: -1, tasks });
+    assert.deepEqual(await store.loadRun({ runKey: keyed.key }), { ...keyed, nextStepId: 4, replayedLength: -1, tasks });
     const loaded = await store.loadRun({ runKey: plain.key });
     assert.deepEqual([...(loaded?.tasks.values() ?? [])], [sleepTask(2, T0 + 2, T0 + 2), stepTask(4, T0 + 3)]);
     // Version 1 did not record the time when a step was requested from the endpoint.
@@ -116,7 +116,7 @@ describe('a file of version 1', () => {
       waiters.map(({ runKey, slot }) => ({ runKey, slot })),
       [{ runKey: plain.key, slot: 5 }],
     );
-    assert.equal((await store.loadRun({ runKey: plain.key }))?.failureFunction, true);
+    assert.equal((await store.loadRun({ runKey: plain.key }))?.hasFailureFunction, true);
   });
 });
 

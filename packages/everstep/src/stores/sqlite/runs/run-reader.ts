@@ -112,19 +112,19 @@ export class RunReader {
       lastStepId: integer(size, 'last_step_id'),
       lastSlot: openTasks.at(-1)?.slot ?? 0,
     };
-    const position = nextPosition(usedPositions);
+    const nextStepId = nextPosition(usedPositions);
     return {
       ...runIdentityOf(row),
-      ...(position === null
+      ...(nextStepId === null
         ? positionsIn(this.selectStepIds.all(seq).map((step) => integer(step, 'step_id')))
-        : { known: position }),
+        : { nextStepId }),
       journalLength,
       journalBytes: integer(size, 'result_bytes'),
-      quietAt: tasks.has(ADVANCE_SLOT) ? -1 : journalLength,
+      replayedLength: tasks.has(ADVANCE_SLOT) ? -1 : journalLength,
       version: 0,
       tasks,
       keptEvents: integer(row, 'keeps_events') === 0 ? [] : this.events.keptEvents(seq),
-      failureFunction: integer(row, 'failure_function') === 1,
+      hasFailureFunction: integer(row, 'failure_function') === 1,
     };
   }
 

@@ -78,7 +78,7 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
       JSON.stringify(run.settings),
       run.settings.flowControl?.key ?? null,
       run.origin?.kind === 'invoke' ? run.origin.runKey : null,
-      run.failureFunction ? 1 : 0,
+      run.hasFailureFunction ? 1 : 0,
       run.settings.message?.queue ?? null,
     );
     const seq = Number(insertion.lastInsertRowid);
