@@ -5,6 +5,7 @@ import type { InstanceRecord } from '../../../everstep/src/contract/management.j
 import { request } from './client.js';
 import { valueIn } from './outcome.js';
 
+/** Omits instances that are being deleted: only these have a `state`. */
 export const instancesQuery = queryOptions({
   queryKey: ['instances'],
   queryFn: async ({ signal }) =>

@@ -26,9 +26,10 @@ export interface SeriesChartProps {
 
 const WIDTH = 720;
 const HEIGHT = 120;
-/** Minimum height of a bar, so that values above 0 stay visible. */
+/** Minimum height of a bar or a line above the axis, so that values above 0 stay visible. */
 const MIN_HEIGHT = 2;
 
+/** Returns the month, the day, the hour and the minute. */
 const timeText = (unixMs: number): string => exactTime(unixMs, 'local').slice(5, 16);
 
 /** Returns the path of a stepped line: one level per interval, with gaps where there is no value. */

@@ -1,4 +1,4 @@
-/** Acknowledges or resolves groups: one call per group, one notification for all. */
+/** Acknowledges or resolves dead letter groups: one request per group, one toast for all. */
 import { path } from '../../api/client.js';
 import type { Outcome } from '../../api/outcome.js';
 import { useChange } from '../../api/queries.js';
