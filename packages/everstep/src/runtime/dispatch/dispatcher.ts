@@ -6,15 +6,15 @@
  *   due ──► offered ──► waiting at a gate ──► waiting for a slot ──► in flight ──► released ──► outcome
  *
  *   offered              `dispatch` (a decision made the task due) or `dispatchDue` (a scan found the task). With several
- *                        nodes, `GateHolders` hands a delivery with a shared limit to the node that holds the gates of its
- *                        instance, and the life of the delivery continues there.
+ *                        nodes, `GateHolders` forwards a delivery with a shared limit to the node that holds the gates of
+ *                        its instance. The delivery then goes through the remaining states on that node.
  *   waiting at a gate    `DeliveryGates` lets it pass when its queue, its destination and its flow control key permit it.
  *   waiting for a slot   `SlotQueue` starts it when the plan, the fair shares, the host and the burst gate permit it.
  *   in flight            `DeliverySender` reads the state of the run and makes one attempt. If it needs a worker that is
- *                        connected only to another node, `Loans` passes it on to that node.
+ *                        connected only to another node, `Loans` forwards it to that node.
  *   released             The slot is free and the gates have received the result, so the next deliveries move on.
- *   outcome              `DeliveryOutcomes.onOutcome` lets the engine decide on the response. What the decision makes due
- *                        enters again at `dispatch`.
+ *   outcome              `DeliveryOutcomes.onOutcome` lets the engine decide on the response. Deliveries that the decision
+ *                        makes due start again at `dispatch`.
  *
  * At most one delivery of a slot of a run is in these states. A delivery that is offered while an older one of the same slot
  * is in flight is kept in `dueAgain` and offered when that one ends: the older one may have read a state that is out of date.
@@ -170,7 +170,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     if (this.isInFlight(delivery)) this.dueAgain.set(deliveryKeyOf(delivery), delivery);
   }
 
-  /** Returns and removes the delivery that became due while this one of the same slot was not done. */
+  /** Returns and removes the delivery that became due while this older one of the same slot was waiting or in flight. */
   private takeDueAgain(delivery: Delivery): Delivery | undefined {
     const id = deliveryKeyOf(delivery);
     const next = this.dueAgain.get(id);
@@ -199,7 +199,8 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
 
   private async attempt(delivery: Delivery, outcomeRecorded: Promise<void>): Promise<void> {
     const { cluster } = this.deps;
-    // Deliveries in flight are entered later than this.
+    // A replacement exists only if a decision changed the limits while this delivery waited for its slot. Deliveries that become
+    // due while this one is in flight are added to `dueAgain` later.
     const replacement = this.takeDueAgain(delivery);
     if (replacement) {
       this.slots.done(delivery);
@@ -253,8 +254,8 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     // Other nodes have taken over if the id of this node has changed.
     if (nextDelivery && cluster?.nodeId === nodeIdAtRelease) this.redispatch(nextDelivery);
     if (delivery.limits.queue === undefined || !cluster) return;
-    // The message was claimed before the response to the commit that made it due. This node holds it, so no scan claims it
-    // again.
+    // Nothing was sent if this node claimed the message before it received the confirmation of the commit that made it due. This
+    // node holds the claim, so no scan claims the message again.
     if (!response) due.restart();
     // The message may have ended on another node; then its position in the queue is free.
     this.gates.verifyQueues((runKey) => decisions.isActive(runKey));
@@ -303,7 +304,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
   get backlog(): Backlog {
     return this.slots.ready;
   }
-  /** Whether no delivery waits for a slot or is in flight, and the gates do nothing. Deliveries may wait at the gates. */
+  /** Whether no delivery waits for a slot or is in flight, and the gates are idle. Deliveries may wait at the gates. */
   get isIdle(): boolean {
     return this.slots.isIdle && this.gates.isIdle;
   }

@@ -1,4 +1,4 @@
-/** Dead letters, which are recovered or deleted, and the failure callbacks of their runs. */
+/** Operations on dead letters, and on the failure callbacks of their runs. */
 import type { Overrides } from '../../engine/runs/settings.js';
 import type { DeadLetterGroupStore, MarkOutcome } from '../../ports/stores/dead-letter-groups.js';
 import type { RunReference } from '../../ports/stores/store.js';
@@ -19,8 +19,8 @@ export interface RecoverCommand {
   /** Id of the new run; only with one dlqId. */
   readonly workflowRunId?: string;
   /**
-   * Time when the runs were admitted, Unix ms. They count for this day, or for the day on which they start if this is absent or
-   * null.
+   * Time when the runs were admitted, Unix ms. They count toward the daily limit of this day. If this is absent or null, they
+   * count toward the daily limit of the day on which they start.
    */
   readonly admittedAt?: number | null;
 }

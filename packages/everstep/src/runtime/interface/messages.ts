@@ -30,8 +30,8 @@ export interface MessageCommand {
   readonly deduplicationId: string | null;
   readonly callerIp: string;
   /**
-   * Time when the message was admitted, Unix ms. It counts for this day, or for the day on which it is published if this is
-   * absent or null.
+   * Time when the message was admitted, Unix ms. It counts toward the daily limit of this day. If this is absent or null, it
+   * counts toward the daily limit of the day on which it is published.
    */
   readonly admittedAt?: number | null;
 }
@@ -156,7 +156,7 @@ export interface EndpointName {
 export interface UrlGroupService {
   /** Creates the group if there is none. Replaces endpoints with the same name or URL. */
   addEndpoints(command: Named & { readonly endpoints: readonly GroupEndpoint[] }): Promise<UrlGroup>;
-  /** Removes the endpoints with one of these names or URLs. Null if there is no such group. */
+  /** Removes the endpoints with one of these names or URLs. Returns null if there is no such group. */
   removeEndpoints(command: Named & { readonly endpoints: readonly EndpointName[] }): Promise<UrlGroup | null>;
   find(query: Named): Promise<UrlGroup | null>;
   /** Lists the groups, ordered by name. */

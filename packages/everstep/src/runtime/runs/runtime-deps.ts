@@ -1,4 +1,4 @@
-/** Dependencies that the parts that drive and deliver runs share. */
+/** Dependencies shared by the classes that drive and deliver runs. */
 import type { DecisionContext } from '../../engine/ids.js';
 import { NO_SLICES, type WorkSlices } from '../../fairness/work-slices.js';
 import type { Clock } from '../../ports/clock.js';
@@ -25,7 +25,7 @@ export interface RuntimeDeps {
   readonly log: Log;
   readonly limits: InstanceLimits;
   readonly owners: InstanceOwners;
-  /** Slices for work that keeps the process busy. */
+  /** Runs CPU-intensive work in slices, in turns by account. */
   readonly slices: Pick<WorkSlices, 'run'>;
   readonly writes: StoreWrites;
   readonly alerts: KnownAlertSettings;
