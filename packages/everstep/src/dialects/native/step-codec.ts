@@ -90,7 +90,7 @@ function read(response: EndpointResponse, { request, hidesData }: StepCall, now:
   );
 }
 
-/** Returns a request as JSON text, with a part for each entry of its journal. */
+/** Yields a request as JSON text in parts: the start, one part for each journal entry, and the end. */
 export function* requestParts({ journal, ...rest }: StepRequest): Iterable<string> {
   const { entries, ...head } = journal;
   yield `${JSON.stringify(rest).slice(0, -1)},"journal":${JSON.stringify(head).slice(0, -1)},"entries":[`;

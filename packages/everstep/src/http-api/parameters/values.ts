@@ -1,6 +1,6 @@
 /**
- * Schemas of parameters and headers. Each is a TypeBox schema that validates, documents and types the value. If the value has
- * another type than the text, such as milliseconds for a duration, a codec of the schema converts it.
+ * Schemas of parameters and headers. Each is a TypeBox schema that validates, documents and types the value. If the value is
+ * not a string, for example a duration in milliseconds, a codec of the schema converts the text.
  */
 import Type, { type TSchemaOptions, type TStringOptions } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
@@ -139,6 +139,7 @@ export const StoredText = (maxLength: number, options: TStringOptions) =>
     .Encode(rejectEncoding);
 
 /**
- * Cursor of a listing. The operation opens it, because it is bound to the operation. An empty cursor starts from the beginning.
+ * Cursor of a listing. The operation decodes it, because a cursor is valid only for one operation. An empty cursor starts at the
+ * beginning.
  */
 export const Cursor = (description: string) => Type.String({ description });

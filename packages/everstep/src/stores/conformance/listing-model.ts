@@ -1,5 +1,5 @@
 /**
- * Model of listings: entries with few distinct values, so that every filter matches many, some or none of them. The tables
+ * Model of listings: entries with few distinct values, so that filters match many, some or none of them. The tables
  * declare for each field of a filter how to choose its value and which entries match, so a field without a model does not compile.
  */
 import assert from 'node:assert/strict';
@@ -9,7 +9,7 @@ import type { CommitUnit, DeadLetterFilter, RunFilter, Store } from '../../ports
 import { group as groupOfFailure } from './groups/samples.js';
 import { creation, failure, INSTANCE, OTHER_INSTANCE, sampleDeadLetter, sampleRun, T0, unit } from './samples.js';
 
-/** More than two blocks of a bitmap index of 4,096 rows. */
+/** Number of entries. They fill more than two blocks of a bitmap index, which have 4,096 rows each. */
 export const ENTRIES = 9000;
 const BATCH_SIZE = 500;
 
@@ -55,8 +55,8 @@ function messageOf(n: number): MessageSettings | null {
 }
 
 /**
- * Returns entry number `n`. Two labels divide the entries alternately, two keys in two halves. Some values are rare, some do
- * not occur.
+ * Returns entry number `n`. Two labels alternate between entries. One flow control key is on the first half of the entries, and
+ * another one on the second half. Some values are rare, and some do not occur.
  */
 function modelEntry(n: number, numbers: RandomNumber): ModeledEntry {
   const labels = [n % 2 === 0 ? 'first-half' : 'second-half'];

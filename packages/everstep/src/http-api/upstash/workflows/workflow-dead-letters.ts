@@ -1,4 +1,4 @@
-/** Operations of `/v2/workflows/dlq`: return failed runs as dead letters in the Upstash format. */
+/** Operations of `/v2/workflows/dlq`, which return failed runs as dead letters in the Upstash format. */
 import Type from 'typebox';
 import { type Operation, operation, respond } from '../../operation.js';
 import { DlqIdPath, noSuchEntry } from '../../operations/dead-letters/dead-letters.js';

@@ -52,8 +52,9 @@ export interface UserStore {
   }): Promise<'done' | 'not-found' | 'last-operator'>;
   /**
    * Deletes the user with all keys, sessions, memberships and invitations, and with teams that have no other member and own
-   * nothing. The successor becomes an owner of each team that would have none, and must be a member of it.
-   * Returns `owns-something` if queue instances or search indexes must be moved or deleted first. Audit entries are kept.
+   * nothing. The successor becomes an owner of each team that would have none, and must be a member of it. Audit entries are kept.
+   * Returns `owns-something` if queue instances or search indexes must be moved or deleted first, `last-owner` if a team would
+   * have no owner, and `last-operator` if no enabled operator would remain.
    */
   deleteUser(query: {
     readonly userId: string;

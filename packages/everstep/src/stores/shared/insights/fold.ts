@@ -189,7 +189,7 @@ function* readPeriods(instanceId: string, period: number, starts: ReadonlySet<nu
   return foundRows;
 }
 
-/** Adds the counters of some commits of the instance. Returns their number; 0 if there are none. */
+/** Adds the oldest rows of commits of the instance to its counters. Returns the number of added rows; 0 if there are none. */
 export function* foldInsights(instanceId: string): Procedure<number> {
   yield* rows(lockCounters(instanceId));
   const deltas = (yield* rows(sql`

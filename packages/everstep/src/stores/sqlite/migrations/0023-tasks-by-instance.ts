@@ -1,4 +1,4 @@
-/** Version 23: due tasks and schedules are read by queue instance, regardless of how many other instances have. */
+/** Version 23: indexes to read the due tasks and schedules of one queue instance without those of other instances. */
 export const tasksByInstance = `
 ALTER TABLE task ADD COLUMN tenant INTEGER;
 UPDATE task SET tenant = (SELECT r.tenant FROM run r WHERE r.seq = task.run_seq);

@@ -6,7 +6,7 @@ export interface Condition {
   readonly values: readonly (string | number)[];
 }
 
-/** Returns the JSON path of a field for SQLite, such as `$."a"[0][#-1]`. Names are quoted; the parser accepts no quotes in them. */
+/** Returns the JSON path of a field for SQLite, such as `$."a"[0][#-1]`. Names are quoted; the parser rejects quotes in them. */
 export function jsonPath({ steps }: FieldPath): string {
   return `$${steps.map((step) => (typeof step === 'string' ? `."${step}"` : step < 0 ? `[#${step}]` : `[${step}]`)).join('')}`;
 }

@@ -1,4 +1,4 @@
-/** Facets by which rows can be filtered. Their numbers are stored in the file: they never change and are never reused. */
+/** Facets by which rows can be filtered. Their numbers are stored in the database file: they never change and are never reused. */
 export const FACET = Object.freeze({
   /** Includes plain messages, with separate values; see stateValue. */
   runStatus: 1,
@@ -17,12 +17,12 @@ export const FACET = Object.freeze({
   deadLetterRunId: 22,
   /** Prefixes of the run id that end at a separator, see separatedPrefixes. */
   deadLetterRunIdPrefix: 23,
-  /** Unix ms of the creation of the run, in digits. */
+  /** Time when the run was created, Unix ms, as decimal digits. */
   deadLetterRunCreatedAt: 24,
   deadLetterQueue: 25,
   deadLetterUrlGroup: 26,
   deadLetterSchedule: 27,
-  /** Response status in digits; entries from versions without messages have none. */
+  /** Response status as decimal digits; entries from versions without messages have none. */
   deadLetterResponseStatus: 28,
   /** Fingerprint of the group. */
   deadLetterFingerprint: 29,
@@ -49,14 +49,14 @@ export const NO_STATE = '';
 export type RunKind = 'workflow' | 'message';
 
 /**
- * Returns the state of a run, or of the failure function of a dead letter, as it is stored in the index. It includes the kind, which
- * distinguishes messages.
+ * Returns the state of a run, or of the failure function of a dead letter, as it is stored in the index. States of messages have a
+ * prefix, which distinguishes them from states of workflow runs.
  */
 export const stateValue = (kind: RunKind, state: string): string => (kind === 'workflow' ? state : `message ${state}`);
 
 const RUN_KINDS: readonly RunKind[] = ['workflow', 'message'];
 
-/** Returns the values of the kind, or of all kinds if undefined, in any of the states. */
+/** Returns the stored values of the states for runs of this kind, or for all kinds if it is undefined. */
 export const stateValues = (kind: RunKind | undefined, states: readonly string[]): readonly string[] =>
   (kind === undefined ? RUN_KINDS : [kind]).flatMap((runKind) => states.map((state) => stateValue(runKind, state)));
 
