@@ -159,7 +159,7 @@ export class Client {
 
   /**
    * Starts a run and resolves once it is durable. With `waitForResult`, resolves when the run has ended or the wait
-   * time is over.
+   * time has elapsed.
    *
    * @throws {EverstepError} If the server rejects the request or does not respond.
    */

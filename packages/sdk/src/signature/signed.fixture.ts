@@ -1,4 +1,4 @@
-/** Valid signatures as the server creates them, and forged ones. */
+/** Creates signatures as the server does, and forged ones. */
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, sign as signWith } from 'node:crypto';
 import type { PublicSigningKey } from './cryptography.js';
 
@@ -23,7 +23,7 @@ export interface SignatureOverrides {
   readonly header?: object;
   readonly claims?: object;
   readonly body?: string;
-  /** Unix ms. Default: the clock. */
+  /** Time of the signature, Unix ms. Default: the current time. */
   readonly now?: number;
 }
 

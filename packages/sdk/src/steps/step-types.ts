@@ -27,7 +27,7 @@ export interface NotifyOptions {
 export interface NotifyResult {
   /** The runs that waited for the event. */
   readonly notified: readonly { readonly messageId: string; readonly workflowRunId: string; readonly workflowUrl: string }[];
-  /** True if the specified run did not wait for the event. It receives the event when it waits for it. */
+  /** True if the specified run did not wait for the event. The run receives the event as soon as it waits for it. */
   readonly kept: boolean;
 }
 
@@ -101,7 +101,7 @@ interface InvokeSettings extends DeliveryOptions {
   readonly workflowRunId?: string;
   /** Labels of the new run. */
   readonly labels?: readonly string[];
-  /** False sends the payload as it is to a workflow that does not have the keys. Default: true, if this workflow encrypts. */
+  /** False sends the payload unencrypted, for a workflow that does not have the keys. Default: true if this app encrypts. */
   readonly encrypt?: boolean;
 }
 
@@ -119,11 +119,11 @@ export type InvokeResult<Body> = { readonly workflowRunId: string; readonly work
   | { readonly state: 'canceled' }
 );
 
-/** A webhook that belongs to this run. */
+/** A webhook of this run. */
 export interface Webhook {
   /** URL to call. */
   readonly webhookUrl: string;
-  /** Id of the event that each call becomes. */
+  /** Id of the event that each request to the URL triggers. */
   readonly eventId: string;
 }
 
