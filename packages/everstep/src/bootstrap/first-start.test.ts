@@ -20,7 +20,7 @@ async function temporaryDirectory(t: TestContext): Promise<string> {
   return directory;
 }
 
-/** A change to the accounts between two starts. */
+/** Opens the store between two starts, to read or change its accounts. */
 async function meanwhile<Result>(file: string, work: (accounts: AccountStore) => Promise<Result>): Promise<Result> {
   const store = await openSqliteStore({ file });
   try {
@@ -30,14 +30,14 @@ async function meanwhile<Result>(file: string, work: (accounts: AccountStore) =>
   }
 }
 
-/** Returns to a state written by an early version, which had no owners. */
+/** Removes all owners, as in a store written by an early version, which had none. */
 function forgetOwners(file: string): void {
   const database = new DatabaseSync(file);
   database.exec('UPDATE queue_instance SET account_id = NULL');
   database.close();
 }
 
-/** Returns whether the API key of the user with this email is valid. */
+/** Returns whether the API key in the credentials is a valid key of their user. */
 async function isValidKey(file: string, { adminEmail, adminApiKey }: Credentials): Promise<boolean> {
   return meanwhile(file, async (accounts) => {
     const user = await accounts.findUserByEmail({ email: adminEmail });
@@ -164,7 +164,7 @@ test('when the credentials are lost, the owner of the queue instance gets the ne
   assert.deepEqual(owners(second.instances), ['usr_2']);
 });
 
-test('a disabled user gets no key when the first queue instance was deleted; the first enabled operator gets it', async (t) => {
+test('if the first queue instance was deleted and its owner is disabled, the first enabled operator gets the key', async (t) => {
   const directory = await temporaryDirectory(t);
   const file = join(directory, 'a.db');
   const first = await start(directory, file);
@@ -187,7 +187,7 @@ test('a disabled user gets no key when the first queue instance was deleted; the
   assert.equal(keys.length, 1);
 });
 
-test('the audit log records once what a start creates', async (t) => {
+test('the audit log has one entry for each object that a start creates', async (t) => {
   const directory = await temporaryDirectory(t);
   const file = join(directory, 'a.db');
   const { users, instances } = await start(directory, file, 'Me@Example.com');
@@ -208,7 +208,7 @@ test('the audit log records once what a start creates', async (t) => {
   );
 });
 
-test('a queue instance without an owner goes to the user of the stored key', async (t) => {
+test('a queue instance without an owner is assigned to the user of the stored key', async (t) => {
   const directory = await temporaryDirectory(t);
   const file = join(directory, 'a.db');
   const first = await start(directory, file);
@@ -231,7 +231,7 @@ test('a queue instance without an owner goes to the user of the stored key', asy
   );
 });
 
-test('a queue instance without an owner goes to the first user when the credentials are lost', async (t) => {
+test('a queue instance without an owner is assigned to the first user when the credentials are lost', async (t) => {
   const directory = await temporaryDirectory(t);
   const file = join(directory, 'a.db');
   const first = await start(directory, file);

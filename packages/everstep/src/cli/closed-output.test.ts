@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 const BIN = fileURLToPath(new URL('./bin.js', import.meta.url));
 
-test('a command whose output is closed ends without a message', async () => {
+test('a command whose output is closed exits like a process killed by SIGPIPE (141), without a message', async () => {
   const child = spawn(process.execPath, [BIN, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] });
   child.stdout.destroy();
   let errors = '';

@@ -12,7 +12,7 @@ function harness(options: Partial<VirtualClockOptions> = {}) {
   const base = new SimulatedClock(START_MS);
   const quiet = async () => {};
   const clock = createVirtualClock({ base, quiet, maxInstants: 1_000, quietTimeoutMs: 5_000, ...options });
-  /** Lets turns of the event loop pass until the promise is settled. The base clock does not advance. */
+  /** Runs turns of the event loop until the promise is settled. The base clock does not advance. */
   async function drive<Value>(promise: Promise<Value>): Promise<Value> {
     let open = true;
     const settled = promise.finally(() => {
@@ -170,7 +170,7 @@ test('while the server works, time advances with the base clock', async () => {
   assert.deepEqual(events, [['polled again', DAY_MS + 10]]);
 });
 
-test('a server that does not become quiet ends the move with a reason, and the next move continues from there', async () => {
+test('a move ends with a reason if the server does not become quiet, and the next move continues from there', async () => {
   const work = manualWork();
   const { base, clock, drive } = harness({ quiet: work.quiet });
   let end = () => {};
@@ -199,7 +199,7 @@ test('concurrent moves run one after the other', async () => {
   );
 });
 
-test('time does not go back', async () => {
+test('a move to a time in the past is rejected', async () => {
   const { clock, drive } = harness();
   assert.deepEqual(await drive(clock.move({ atMs: START_MS - 1 })), { kind: 'in-the-past', now: START_MS });
   assert.equal(clock.now(), START_MS);
@@ -213,7 +213,7 @@ test('a move by 0 completes due work', async () => {
   assert.deepEqual(events, [['due', 0]]);
 });
 
-test('a move over more instants than allowed stops at the last of them', async () => {
+test('a move over more instants than allowed stops at the last allowed instant', async () => {
   const { clock, drive, events, note } = harness({ maxInstants: 3 });
   for (let day = 1; day <= 5; day++) clock.setTimer(START_MS + day * DAY_MS, () => note(`day ${day}`));
   const stopped = await drive(clock.move({ byMs: 10 * DAY_MS }));

@@ -67,7 +67,7 @@ test('after a rotation, tokens stay valid and unchanged on every node, and later
   assert.equal(last && (await (await node()).isValid(await forger.tokenOf(last), 'qi_1')), false);
 });
 
-test('ended tokens are refused within seconds, and their records get new tokens', async (t) => {
+test('if tokens are ended, they are refused within seconds, and their records get new tokens', async (t) => {
   const { accounts, node, rotate, pass } = await openHarness(t);
   const authority = await node();
   const before = await issued(authority);
@@ -90,7 +90,7 @@ test('a cursor stays valid across one rotation but not two', async (t) => {
   await assert.rejects(createCursorSeal(accounts).open(scope, cursor), /cursor is invalid/);
 });
 
-test('all secrets are encrypted under the current key, and nothing else happens without keys to replace', async (t) => {
+test('a rotation encrypts plain secrets under the current key, and replaces only the keys that exist', async (t) => {
   const { store, accounts, rotate } = await openHarness(t);
   await accounts.secret({ name: 'cursor-key', value: 'one' });
   await accounts.secret({ name: SEARCH_TOKEN_KEY, value: 'derives tokens' });

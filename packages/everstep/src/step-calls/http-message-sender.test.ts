@@ -19,6 +19,7 @@ async function sendTo(respond: Respond, changes: Partial<Message> = {}): Promise
 }
 
 const textOf = (received: RespondedOutcome): string => Buffer.from(received.body).toString();
+
 /** Returns bytes that contain every value, repeatedly. */
 function anyBytes(length: number): Buffer {
   const bytes = Buffer.alloc(length);
@@ -101,7 +102,7 @@ test('response headers have lower-case names and all their values', async () => 
   assert.deepEqual(outcome.headers['set-cookie'], ['a=1; Path=/', 'b=2']);
 });
 
-test('a header named like a built-in object property is handled as any other, or dropped', async () => {
+test('a header named like a built-in object property is handled like any other, except __proto__, which is dropped', async () => {
   const url = await rawServer(['HTTP/1.1 200 OK\r\n__proto__: x\r\nconstructor: y\r\nx-a: z\r\ncontent-length: 2\r\n\r\nok']);
   const { headers } = await sendTo(respondWith(200, {}), { url });
   assert.deepEqual(Object.entries(headers), [
@@ -162,7 +163,7 @@ test('headers of the message are sent, except connection and framing headers', a
   assert.equal(headers['x-empty'], '');
 });
 
-test("the request contains the server's user agent and requests an unencoded response, unless the message overrides it", async () => {
+test("the server's user agent and accept-encoding: identity are sent, unless headers of the message override them", async () => {
   await sendTo(respondWith(200, {}));
   const own = endpoint.received[0]?.headers ?? {};
   assert.match(own['user-agent'] ?? '', /^Everstep\/\d+\.\d+\.\d+/);
@@ -179,7 +180,7 @@ test('the later of two headers whose names differ only in case is sent', async (
   assert.equal(endpoint.received[0]?.headers['x-key'], 'second');
 });
 
-test('only a message that requests it is signed, over its body, and its own headers cannot replace the signature', async () => {
+test('a message is signed only on request, over its body, and its own headers cannot replace the signature', async () => {
   await sendTo(respondWith(200, {}), { body: Buffer.from('secret') });
   assert.equal(endpoint.received[0]?.headers['svc-signature'], undefined);
 
@@ -229,7 +230,7 @@ test('a message has the headers of its trace context, unless its own headers con
   }
 });
 
-test('a message with forwarded headers sends those a step call would send, plus the content type of its body', async () => {
+test('a message with forwarded headers sends those that a step call would send, and the content type of its body', async () => {
   await sendTo(respondWith(200, {}), {
     signed: { kind: 'message', isOwn: false },
     headerMode: 'forwarded',
@@ -281,7 +282,7 @@ test('a chunked response is assembled, and its trailers are dropped', async () =
   assert.equal(outcome.headers['x-late'], undefined);
 });
 
-test('a response that ends with its connection is complete', async () => {
+test('a response without a length is complete when its connection ends', async () => {
   const outcome = await sendTo((response) => {
     response.socket?.end('HTTP/1.0 200 OK\r\nx-a: b\r\n\r\nto the end');
   });
@@ -305,7 +306,7 @@ test('a server that offers a protocol upgrade is handled like any other', async 
   assert.equal(textOf(await sendTo(respondWith(200, offer, 'as ever'))), 'as ever');
 });
 
-test('a slow response is accepted until the timeout', async () => {
+test('a response that arrives slowly within the timeout is received completely', async () => {
   const outcome = await sendTo((response) => {
     response.writeHead(200);
     let left = 5;

@@ -1,4 +1,4 @@
-/** Runs that one of their steps cancels. */
+/** Tests runs that are canceled by one of their own steps. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { WorkflowContext } from '../context.js';
@@ -7,7 +7,8 @@ import { FakeServer } from './fake-server.fixture.js';
 
 type Code = (context: WorkflowContext<unknown>) => unknown;
 
-async function driven(workflow: Code, options: ServeOptions<unknown>): Promise<FakeServer> {
+/** Drives a run of the workflow to its end. */
+async function drive(workflow: Code, options: ServeOptions<unknown>): Promise<FakeServer> {
   const server = new FakeServer('k');
   await server.drive(createEndpoint(workflow, options));
   return server;
@@ -32,7 +33,7 @@ for (const options of [{ holdRuns: true }, { holdRuns: false }]) {
         },
       ];
       for (const action of actions) {
-        const server = await driven(async (context) => {
+        const server = await drive(async (context) => {
           await context.run('before', () => 1);
           await context.run('cancels', () => action(context));
           await context.run('after', () => assert.fail('the run is canceled'));
@@ -46,7 +47,7 @@ for (const options of [{ holdRuns: true }, { holdRuns: false }]) {
     });
 
     it('is canceled by one of several parallel steps', async () => {
-      const server = await driven(
+      const server = await drive(
         (context) =>
           Promise.all([
             context.run('a', () => 1),

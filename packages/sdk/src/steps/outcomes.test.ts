@@ -18,7 +18,7 @@ async function resultOf(code: Code, ...outcomes: readonly Outcome[]): Promise<un
   return server.result;
 }
 
-describe('an event returns the sent data', () => {
+describe('a wait for an event', () => {
   const data = (body: EncodedBody, contentType?: string): EventContent =>
     contentType === undefined ? { kind: 'data', body } : { kind: 'data', body, contentType };
   const cases: readonly (readonly [string, EventContent, unknown])[] = [
@@ -26,17 +26,17 @@ describe('an event returns the sent data', () => {
     ['JSON after a byte order mark', data(utf8('\uFEFF[1]'), 'application/json'), [1]],
     ['text', data(utf8('{"n":1}'), 'text/plain'), '{"n":1}'],
     ['text without a type', data(utf8('7')), '7'],
-    ['nothing', data(utf8(''), 'application/json'), 'undefined'],
+    ['undefined if there is no data', data(utf8(''), 'application/json'), 'undefined'],
     ['bytes', data(FF), { bytes: [255] }],
     ['bytes that are valid text', data(utf8('A'), 'application/octet-stream'), { bytes: [65] }],
     [
-      'a POST to a webhook',
+      'the body of a POST to a webhook',
       { kind: 'request', method: 'POST', query: '', headers: { 'content-type': ['application/json'] }, body: utf8('5') },
       5,
     ],
   ];
   for (const [name, content, expected] of cases) {
-    it(name, async () => {
+    it(`returns ${name}`, async () => {
       const code: Code = async (context) => {
         const { timeout, eventId, eventData } = await context.waitForEvent('wait', 'x');
         const shown = eventData instanceof Uint8Array ? { bytes: [...eventData] } : (eventData ?? 'undefined');
@@ -47,7 +47,7 @@ describe('an event returns the sent data', () => {
     });
   }
 
-  it('neither an id nor data after a timeout', async () => {
+  it('returns neither an id nor data after a timeout', async () => {
     const code: Code = async (context) => {
       const event = await context.waitForAny('wait', ['x', 'y']);
       return [event.timeout, event.eventId === undefined, event.eventData === undefined];
@@ -57,7 +57,7 @@ describe('an event returns the sent data', () => {
 
   const broken = { timeout: false, eventId: 'x', content: data(utf8('{'), 'application/json') } as const;
 
-  it('rejects with an error that can be caught if the data is declared as JSON but invalid', async () => {
+  it('rejects with an error that the code can catch if the data is declared as JSON but invalid', async () => {
     const code: Code = async (context) => {
       try {
         return await context.waitForEvent('wait', 'x');
@@ -82,7 +82,7 @@ describe('an event returns the sent data', () => {
   });
 });
 
-describe('a call returns the response', () => {
+describe('a call', () => {
   const answered = (body: EncodedBody, contentType?: string, status = 200): CallOutcome => ({
     status,
     headers: contentType === undefined ? {} : { 'content-type': [contentType] },
@@ -102,13 +102,17 @@ describe('a call returns the response', () => {
       { status: 404, ok: false, attempts: 2, body: { ü: 1 }, text: '{"ü":1}', size: 8 },
     ],
     [
-      'invalid JSON declared as JSON',
+      'the text of a body that is declared as JSON but invalid',
       answered(utf8('<p>'), 'application/json', 502),
       { status: 502, ok: false, attempts: 2, body: '<p>', text: '<p>', size: 3 },
     ],
     ['text', answered(utf8('1'), 'text/html'), { status: 200, ok: true, attempts: 2, body: '1', text: '1', size: 1 }],
     ['bytes', answered(FF), { status: 200, ok: true, attempts: 2, body: { bytes: [255] }, text: '\uFFFD', size: 1 }],
-    ['nothing', answered(utf8(''), undefined, 299), { status: 299, ok: true, attempts: 2, body: 'undefined', text: '', size: 0 }],
+    [
+      'undefined for an empty body',
+      answered(utf8(''), undefined, 299),
+      { status: 299, ok: true, attempts: 2, body: 'undefined', text: '', size: 0 },
+    ],
     [
       'the reason why no response arrived',
       { ...answered(utf8('')), status: 0, error: 'no such host' },
@@ -116,10 +120,10 @@ describe('a call returns the response', () => {
     ],
   ];
   for (const [name, outcome, expected] of cases) {
-    it(name, async () => assert.deepEqual(await resultOf(code, outcome), expected));
+    it(`returns ${name}`, async () => assert.deepEqual(await resultOf(code, outcome), expected));
   }
 
-  it('whose json() parses any content type, or explains why it cannot', async () => {
+  it('returns a response whose json() parses any content type, or throws SyntaxError', async () => {
     const reading: Code = async (context) => {
       const received = await context.call('call', { url: 'http://api/' });
       try {
@@ -133,13 +137,13 @@ describe('a call returns the response', () => {
   });
 });
 
-describe('an invocation returns how the run ended', () => {
+describe('an invocation returns the outcome of a run', () => {
   const run = { workflowRunId: 'r', workflowCreatedAt: 5 };
   const cases: readonly (readonly [string, Outcome, unknown])[] = [
     ['with a result', { ...run, state: 'succeeded', result: '{"n":1}' }, { ...run, state: 'succeeded', body: { n: 1 } }],
     ['without a result', { ...run, state: 'succeeded' }, { ...run, state: 'succeeded' }],
     ['with an error', { ...run, state: 'failed', error: 'bad' }, { ...run, state: 'failed', error: 'bad' }],
-    ['canceled', { ...run, state: 'canceled' }, { ...run, state: 'canceled' }],
+    ['that was canceled', { ...run, state: 'canceled' }, { ...run, state: 'canceled' }],
   ];
   for (const [name, outcome, expected] of cases) {
     it(name, async () =>
@@ -153,7 +157,7 @@ it('a notification returns the notified runs', async () => {
   assert.deepEqual(await resultOf((context) => context.notify('tell', 'x'), outcome), outcome);
 });
 
-describe('a webhook returns the request', () => {
+describe('a wait for a webhook returns', () => {
   const code: Code = async (context) => {
     const webhook = await context.createWebhook('make');
     const called = await context.waitForWebhook('wait', webhook);
@@ -164,7 +168,7 @@ describe('a webhook returns the request', () => {
   const made = { eventId: 'whk_1', webhookUrl: 'http://server/whk_1' };
   const cases: readonly (readonly [string, Outcome, unknown])[] = [
     [
-      'with method, query, headers and body',
+      'the method, query, headers and body of the request',
       {
         timeout: false,
         eventId: 'whk_1',
@@ -173,11 +177,11 @@ describe('a webhook returns the request', () => {
       { method: 'PUT', query: '?a=1', headers: { 'x-a': ['1', '2'] }, bytes: [55], text: '7', json: 7 },
     ],
     [
-      'or the notified data as a POST',
+      'the data of a notification as a POST',
       { timeout: false, eventId: 'whk_1', content: { kind: 'data', body: utf8('7'), contentType: 'application/json' } },
       { method: 'POST', query: '', headers: { 'content-type': ['application/json'] }, bytes: [55], text: '7', json: 7 },
     ],
-    ['or a timeout', { timeout: true }, 'no call of http://server/whk_1'],
+    ['a timeout', { timeout: true }, 'no call of http://server/whk_1'],
   ];
   for (const [name, outcome, expected] of cases) {
     it(name, async () => assert.deepEqual(await resultOf(code, made, outcome), expected));

@@ -10,14 +10,14 @@ test('a view replaces a view with the same name on the same page', () => {
   assert.deepEqual(removeView(views, view('EU')), [{ ...view('EU'), page: 'events' }]);
 });
 
-test('anything else in the storage of the browser is ignored', () => {
+test('values in browser storage that are not saved views are ignored', () => {
   assert.deepEqual(viewsIn(null), []);
   assert.deepEqual(viewsIn('{'), []);
   assert.deepEqual(viewsIn('{"page":"runs"}'), []);
   assert.deepEqual(viewsIn(JSON.stringify([null, 1, { page: 'runs' }, view('x', '//evil.test'), view('EU')])), [view('EU')]);
 });
 
-test('a change keeps the views that another tab has saved in the meantime', (context) => {
+test('a change keeps the views that another tab has saved since the last read', (context) => {
   const stored = new Map<string, string>();
   const storage = {
     getItem: (key: string) => stored.get(key) ?? null,
@@ -31,6 +31,7 @@ test('a change keeps the views that another tab has saved in the meantime', (con
   });
   changeViews((views) => addView(views, view('EU')));
   assert.deepEqual(savedViews(), [view('EU')]);
+  // React renders again whenever it gets another array.
   assert.equal(savedViews(), savedViews());
   const [key = ''] = stored.keys();
   stored.set(key, JSON.stringify([view('EU'), view('of another tab')]));

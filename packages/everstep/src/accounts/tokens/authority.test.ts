@@ -73,7 +73,7 @@ test('a token revoked during its verification is not cached', async () => {
   const findToken = store.accounts.findToken.bind(store.accounts);
   store.accounts.findToken = async (query) => {
     const found = await findToken(query);
-    // The revocation reads the record, too.
+    // The revocation also reads the record, so it must not start another revocation.
     store.accounts.findToken = findToken;
     await authority.revoke(tokenId);
     return found;
@@ -83,7 +83,7 @@ test('a token revoked during its verification is not cached', async () => {
   assert.equal((await authority.verify(token, EUROPE)).ok, false);
 });
 
-test('a second authority on the same store accepts the tokens, and one on another store does not', async () => {
+test('another authority accepts the tokens if it has the same store, but not if it has another store', async () => {
   const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
   const again = await createAuthority({ store, now: () => NOW });
   assert.equal((await again.verify(token, EUROPE)).ok, true);
@@ -93,7 +93,7 @@ test('a second authority on the same store accepts the tokens, and one on anothe
   assert.equal((await strangers.verify(token, EUROPE)).ok, false);
 });
 
-test('other texts are refused as tokens', async () => {
+test('malformed, modified, unsigned and forged tokens are refused', async () => {
   const valid = await authority.issueToken({ instanceId: 'qi_1', access: 'read-only' });
   const [header = '', payload = '', signature = ''] = valid.split('.');
   const raised = Buffer.from(JSON.stringify({ ...decodeJwt(valid), access: 'read-write' })).toString('base64url');
@@ -118,7 +118,7 @@ test('other texts are refused as tokens', async () => {
   for (const token of tokens) assert.equal((await authority.verify(token, EUROPE)).ok, false, token.slice(0, 40));
 });
 
-test('rotation makes the next signing key the current one durably', async () => {
+test('a rotation of signing keys makes the next key the current one, and is durable', async () => {
   assert.deepEqual(authority.signingKeys('qi_1'), { current: 'sig_current_qi_1', next: 'sig_next_qi_1' });
   const rotated = await authority.rotateSigningKeys('qi_1');
   assert.equal(rotated.current, 'sig_next_qi_1');
@@ -129,7 +129,7 @@ test('rotation makes the next signing key the current one durably', async () => 
   assert.throws(() => authority.signingKeys('qi_none'));
 });
 
-test('an instance created after the start is known once a token was issued for it', async () => {
+test('an instance created after the start is known once a token is issued for it', async () => {
   await createInstance('qi_late');
   await authority.issueToken({ instanceId: 'qi_late', access: 'read-write' });
   assert.equal(authority.signingKeys('qi_late').current, 'sig_current_qi_late');
@@ -146,7 +146,7 @@ test('the token cache is limited and keeps recently used tokens', () => {
   assert.equal(recent.size, 2);
 });
 
-test("a rotation of signing keys is in the owner's audit log with the id of the token used", async () => {
+test("a rotation of signing keys is recorded in the owner's audit log with the token that requested it", async () => {
   const user = { userId: 'usr_1', email: 'a@w.test', createdAt: 1 };
   const apiKey = { apiKeyId: 'key_1', userId: 'usr_1', name: 'first', keyHash: 'a', createdAt: 1 };
   await store.accounts.createUser({ user, apiKey });

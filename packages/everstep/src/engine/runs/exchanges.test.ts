@@ -56,13 +56,13 @@ test('stores only the name of a header that may contain a secret', () => {
   assert.deepEqual(response.response?.headers, { 'set-cookie': [NOT_KEPT], 'x-trace': ['1', '2'] });
 });
 
-test('omits headers beyond the limit, and no header name becomes a property of objects', () => {
+test('omits headers beyond the limit, and a header named __proto__ does not change the prototype', () => {
   const long = 'x'.repeat(LIMITS.maxKeptAttemptHeadersLength);
   const headers = ['a', '1', '__proto__', 'x', 'b', long, 'c', '2'];
   assert.deepEqual(keptExchange({ ...SENT, headers }, ANSWER).request.headers, { a: ['1'] });
 });
 
-test('the start of a body ends between two characters, and is base64 if it is not text', () => {
+test('the start of a body is cut between two characters, and encoded as base64 if it is not text', () => {
   assert.deepEqual(beginningOf(Buffer.from('grün'), 3), { encoding: 'utf8', data: 'gr' });
   assert.deepEqual(beginningOf(Buffer.from('grün'), 4), { encoding: 'utf8', data: 'grü' });
   assert.deepEqual(beginningOf(Buffer.from('😀😀'), 7), { encoding: 'utf8', data: '😀' });

@@ -53,6 +53,6 @@ for (const [source, expectedMessage] of [
   });
 }
 
-test('an expression without a number at this retry falls back to the default, never to a hot loop', () => {
+test('the default delay applies if the value of the expression is not a number, so retries never form a hot loop', () => {
   assert.equal(retryDelayMs('sqrt(1 - retried)', 2), retryDelayMs(null, 2));
 });

@@ -25,7 +25,7 @@ const get = (url: string, accepted?: string) =>
   });
 const encodingOf = async (url: string, accepted: string) => (await get(url, accepted)).headers['content-encoding'];
 const ATTEMPTS = '/v2/workflows/runs/large/attempts';
-/** Sent in parts, because the payload is long. */
+/** URL whose response is sent in parts, because the payload is long. */
 const JOURNAL = '/v2/workflows/runs/large';
 
 test('a client gets the encoding that it accepts, with the same content', async () => {
@@ -44,7 +44,7 @@ test('a client gets the encoding that it accepts, with the same content', async 
   }
 });
 
-test('short responses, streams of events and responses with secrets are not compressed', async () => {
+test('short responses, event streams and responses with secrets are not compressed', async () => {
   assert.equal(await encodingOf('/v2/workflows/runs/large/result', 'gzip'), undefined);
   for (const url of ['/v2/keys', '/v2/nodes']) assert.equal(await encodingOf(url, 'gzip'), undefined);
   const live = await harness.api.inject({

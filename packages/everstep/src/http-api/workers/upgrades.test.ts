@@ -1,4 +1,4 @@
-/** Requests with an Upgrade header, over raw sockets: on the server, and on servers that show what they have read. */
+/** Tests requests with an Upgrade header over raw sockets, on Everstep and on servers that echo what they have read. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -89,14 +89,14 @@ const H2C = 'Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\nConnect
 const LAST = 'GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
 const upgrading = (start: string, more = ''): string => `${start} HTTP/1.1\r\nHost: a\r\n${H2C}\r\n${more}\r\n`;
 
-test('requests that ask for another upgrade are served, with requests that follow them', async () => {
+test('requests for an unsupported upgrade are served without the upgrade, and so are the requests after them', async () => {
   for (const place of places) {
     const body = upgrading('POST /health', 'Content-Length: 5\r\n');
     const chunked = upgrading('POST /health', 'Transfer-Encoding: chunked\r\n');
     const all = `${upgrading('GET /health')}${body}hello${chunked}5\r\nhello\r\n0\r\n\r\n${LAST}`;
     const expected = place.name.includes('echo') ? ['200', '200', '200', '200'] : ['200', '405', '405', '200'];
     assert.deepEqual(statusesOf(await exchange(place, all)), expected, place.name);
-    // Byte by byte boundaries: the head, the body and the next request arrive separately.
+    // The heads, the bodies and the next requests arrive separately, and some of them in several parts.
     const parts = [upgrading('GET /health'), body, 'hel', 'lo', chunked, '5\r\nhe', 'llo\r\n0\r\n', '\r\n', LAST];
     assert.deepEqual(statusesOf(await exchange(place, ...parts)), expected, place.name);
     const webSocket = 'GET /elsewhere HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
@@ -134,7 +134,7 @@ test('a request keeps its other connection options and its body', async () => {
   assert.equal(bodiesOf(await exchange(plain, old)).length, 1);
 });
 
-test('no request is smuggled: what is invalid without an upgrade is invalid with one', async () => {
+test('a request that is invalid without an upgrade is also invalid with one, so no request is smuggled', async () => {
   const hidden = 'GET /hidden HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
   const invalid = [
     'Content-Length: 5\r\nTransfer-Encoding: chunked\r\n',
@@ -156,17 +156,17 @@ test('no request is smuggled: what is invalid without an upgrade is invalid with
       `${upgrading('POST /health', 'X: a\r\n Content-Length: 45\r\nContent-Length: 0\r\n')}${LAST}`,
     );
     assert.ok(statusesOf(folded).length <= 2 && !folded.includes('/hidden'), `${place.name}: ${folded}`);
-    // The header that a connection option names is still read.
+    // A header that is listed as a connection option is still read.
     const named =
       'GET /health HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\nConnection: Upgrade, Content-Length\r\nContent-Length: 5\r\n\r\nhello';
     assert.equal(statusesOf(await exchange(place, named + LAST)).length, 2, place.name);
   }
 });
 
-test('limits of connections apply to upgrade requests, and a connection counts once', async () => {
+test('connection limits apply to upgrade requests, and a connection counts once', async () => {
   const harness = await WorkerHarness.open({ connectionLimits: { served: 1, accepted: 8 } });
   const place = { name: 'HTTP', port: harness.port, isTls: false };
-  // One connection after the other, each with several upgrade requests.
+  // Only one connection is allowed at a time. Each has several upgrade requests.
   for (let n = 0; n < 3; n++) {
     const text = await exchange(place, upgrading('GET /nothing').repeat(3) + LAST);
     assert.deepEqual(statusesOf(text), ['404', '404', '404', '200']);

@@ -12,7 +12,7 @@ import { type ExchangeRequest, exchange } from './exchange.js';
 const MiB = 1024 * 1024;
 const LIMITS = { maxBytes: 256 * MiB, maxReplyBytes: 32 * MiB };
 
-/** A reply that is read in chunks as far as the budget allows. */
+/** A simulated reply that is read in chunks as far as the budget allows. */
 class Reading {
   received = 0;
   isPaused = false;
@@ -70,7 +70,7 @@ for (const isLengthKnown of [true, false]) {
     ['one account', ONE_OWNER],
     ['three accounts', ownersOf('a1', 'b1', 'c1')],
   ] as const) {
-    test(`many large replies of ${known} length to ${what} stay within the limit, and all of them end`, () => {
+    test(`many large replies of ${known} length to ${what} stay within the limit, and all of them are read`, () => {
       const budget = new ReplyBudget(LIMITS, owners);
       const readings = Array.from(
         { length: 200 },
@@ -89,7 +89,7 @@ for (const isLengthKnown of [true, false]) {
   }
 }
 
-test('an account that never releases its replies leaves memory for others', () => {
+test('accounts that never release their replies leave memory for others', () => {
   const owners: InstanceOwners = ownersOf('hog1', 'pig1', 'quiet1');
   const budget = new ReplyBudget(LIMITS, owners);
   for (const hog of ['hog1', 'pig1']) {
@@ -157,7 +157,7 @@ for (const isChunked of [false, true]) {
   });
 }
 
-test('a reply counts until it is recorded, and a canceled waiting reply frees everything', async (t) => {
+test('a reply counts until it is recorded, and a waiting reply that times out frees all of its memory', async (t) => {
   const body = Buffer.alloc(3 * MiB, 'x');
   const pool = await serve(t, (response) => response.end(body));
   const budget = new ReplyBudget({ maxBytes: 4 * MiB, maxReplyBytes: 4 * MiB }, ONE_OWNER);
