@@ -36,8 +36,8 @@ const timeText = (unixMs: number): string => exactTime(unixMs, 'local').slice(5,
 function linePath(values: readonly (number | null)[], yOf: (value: number) => number, intervalWidth: number): string {
   const parts = values.map((value, index) => {
     if (value === null) return '';
-    const before = values[index - 1] ?? null;
-    return `${before === null ? `M${index * intervalWidth} ${yOf(value)}` : `V${yOf(value)}`}H${(index + 1) * intervalWidth}`;
+    const previous = values[index - 1] ?? null;
+    return `${previous === null ? `M${index * intervalWidth} ${yOf(value)}` : `V${yOf(value)}`}H${(index + 1) * intervalWidth}`;
   });
   return parts.join('');
 }

@@ -23,11 +23,11 @@ test('a change keeps the views that another tab has saved since the last read', 
     getItem: (key: string) => stored.get(key) ?? null,
     setItem: (key: string, text: string) => void stored.set(key, text),
   };
-  const before = Object.getOwnPropertyDescriptor(globalThis, 'localStorage');
+  const originalDescriptor = Object.getOwnPropertyDescriptor(globalThis, 'localStorage');
   Object.defineProperty(globalThis, 'localStorage', { value: storage, configurable: true });
   context.after(() => {
     Reflect.deleteProperty(globalThis, 'localStorage');
-    if (before !== undefined) Object.defineProperty(globalThis, 'localStorage', before);
+    if (originalDescriptor !== undefined) Object.defineProperty(globalThis, 'localStorage', originalDescriptor);
   });
   changeViews((views) => addView(views, view('EU')));
   assert.deepEqual(savedViews(), [view('EU')]);

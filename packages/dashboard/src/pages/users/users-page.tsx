@@ -19,7 +19,7 @@ import { TimeText } from '../../components/times/time-text.js';
 import { USER_ACTIONS, type UserAction } from './user-actions.js';
 
 const PAGE_SIZE = 100;
-const KEY = ['account', 'users'] as const;
+const QUERY_KEY = ['account', 'users'] as const;
 
 interface PendingAction {
   readonly action: UserAction;
@@ -36,7 +36,7 @@ export default function UsersPage() {
   const [pending, setPending] = useState<PendingAction | null>(null);
   const [link, setLink] = useState<{ readonly user: UserEntry; readonly secret: string } | null>(null);
   const pages = useInfiniteQuery<UserPage, ApiFailure, { pages: UserPage[] }, readonly string[], string>({
-    queryKey: KEY,
+    queryKey: QUERY_KEY,
     initialPageParam: '',
     queryFn: async ({ pageParam, signal }) =>
       valueIn(await request<UserPage>('/v2/users', { query: { count: PAGE_SIZE, cursor: pageParam }, signal })),
@@ -189,7 +189,7 @@ function UserActionDialog({ pending: { action, user }, onClose, onLink }: UserAc
           isManagementCall: true,
           ...(isLink ? {} : { successText: `${action.successText} ${user.email}` }),
         });
-        void client.invalidateQueries({ queryKey: KEY });
+        void client.invalidateQueries({ queryKey: QUERY_KEY });
         if (user.id === ownUser.id) void client.invalidateQueries({ queryKey: sessionQuery.queryKey });
         if (isLink && outcome.ok && typeof outcome.value === 'object') onLink(outcome.value.recovery_secret);
         return outcome;

@@ -94,7 +94,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
   /** Deliveries that became due while an older one of the same slot was in flight, or waited for a slot with other limits. */
   private readonly dueAgain = new Map<string, Delivery>();
   /** Cancel functions of the timers of deliveries that could not be attempted. */
-  private readonly retries = new Set<() => void>();
+  private readonly retryCancels = new Set<() => void>();
   private isStopping = false;
 
   constructor(deps: RuntimeDeps, parts: DispatcherParts) {
@@ -155,26 +155,27 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
   // ---------------------------------------------------------------- offered ► waiting at a gate ► waiting for a slot
 
   offer(delivery: Delivery): void {
-    if (!this.gates.offer(delivery)) this.noteDueAgain(delivery);
+    if (!this.gates.offer(delivery)) this.keepDueAgain(delivery);
   }
 
   onPassedGates(delivery: Delivery, isCounted: boolean): void {
     const run = this.parts.cache.peek(delivery.runKey)?.run;
     const hasStarted = delivery.slot !== ADVANCE_SLOT || (run !== undefined && run.journalLength > 0);
     if (this.slots.add(delivery, isCounted ? 'counted' : hasStarted ? 'continuing' : 'fresh')) return;
-    this.noteDueAgain(delivery);
+    this.keepDueAgain(delivery);
     this.gates.done(delivery, NOT_MADE);
   }
 
-  private noteDueAgain(delivery: Delivery): void {
+  /** Keeps the delivery in `dueAgain` if an older one of the same slot is in flight. */
+  private keepDueAgain(delivery: Delivery): void {
     if (this.isInFlight(delivery)) this.dueAgain.set(deliveryKeyOf(delivery), delivery);
   }
 
   /** Returns and removes the delivery that became due while this older one of the same slot was waiting or in flight. */
   private takeDueAgain(delivery: Delivery): Delivery | undefined {
-    const id = deliveryKeyOf(delivery);
-    const next = this.dueAgain.get(id);
-    this.dueAgain.delete(id);
+    const key = deliveryKeyOf(delivery);
+    const next = this.dueAgain.get(key);
+    this.dueAgain.delete(key);
     return next;
   }
 
@@ -276,10 +277,10 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     if (this.isStopping) return;
     const { paceClock } = this.deps;
     const cancel = paceClock.setTimer(paceClock.now() + RETRY_ATTEMPT_MS, () => {
-      this.retries.delete(cancel);
+      this.retryCancels.delete(cancel);
       this.redispatch(delivery);
     });
-    this.retries.add(cancel);
+    this.retryCancels.add(cancel);
   }
 
   // ---------------------------------------------------------------- limits and state
@@ -395,7 +396,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
   forgetWaiting(): void {
     this.dueAgain.clear();
     this.sender.forgetWaiting();
-    for (const cancel of this.retries) cancel();
-    this.retries.clear();
+    for (const cancel of this.retryCancels) cancel();
+    this.retryCancels.clear();
   }
 }

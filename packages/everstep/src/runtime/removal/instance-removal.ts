@@ -44,7 +44,7 @@ export class InstanceRemoval {
   private deletedInstances: ReadonlyMap<string, DeletedInstance> = new Map();
   private cancelTimer: () => void = () => {};
   private endPause: () => void = () => {};
-  private removing: Promise<void> | null = null;
+  private currentRemoval: Promise<void> | null = null;
   private isStopped = false;
 
   constructor(options: InstanceRemovalOptions) {
@@ -59,12 +59,12 @@ export class InstanceRemoval {
 
   /** Whether no removal is in progress. */
   get isIdle(): boolean {
-    return this.removing === null;
+    return this.currentRemoval === null;
   }
 
   /** Resolves when the removal in progress is done. */
   async settled(): Promise<void> {
-    await this.removing;
+    await this.currentRemoval;
   }
 
   /**
@@ -91,7 +91,7 @@ export class InstanceRemoval {
     this.isStopped = true;
     this.cancelTimer();
     this.endPause();
-    await this.removing;
+    await this.currentRemoval;
   }
 
   /**
@@ -115,7 +115,7 @@ export class InstanceRemoval {
   private remove(): Promise<void> {
     const { tryExclusively, log } = this.options;
     const work = tryExclusively ? () => tryExclusively(() => this.removeAll()).then(() => {}) : () => this.removeAll();
-    this.removing ??= work()
+    this.currentRemoval ??= work()
       .catch((error: unknown) =>
         log.error(
           { error: String(error), retryAfterMs: this.refreshAfterMs },
@@ -123,9 +123,9 @@ export class InstanceRemoval {
         ),
       )
       .finally(() => {
-        this.removing = null;
+        this.currentRemoval = null;
       });
-    return this.removing;
+    return this.currentRemoval;
   }
 
   private async removeAll(): Promise<void> {
