@@ -21,7 +21,7 @@ async function temporaryDirectory(t: TestContext): Promise<string> {
 }
 
 /** Opens the store between two starts, to read or change its accounts. */
-async function meanwhile<Result>(file: string, work: (accounts: AccountStore) => Promise<Result>): Promise<Result> {
+async function withAccounts<Result>(file: string, work: (accounts: AccountStore) => Promise<Result>): Promise<Result> {
   const store = await openSqliteStore({ file });
   try {
     return await work(store.accounts);
@@ -31,7 +31,7 @@ async function meanwhile<Result>(file: string, work: (accounts: AccountStore) =>
 }
 
 /** Removes all owners, as in a store written by an early version, which had none. */
-function forgetOwners(file: string): void {
+function removeOwners(file: string): void {
   const database = new DatabaseSync(file);
   database.exec('UPDATE queue_instance SET account_id = NULL');
   database.close();
@@ -39,7 +39,7 @@ function forgetOwners(file: string): void {
 
 /** Returns whether the API key in the credentials is a valid key of their user. */
 async function isValidKey(file: string, { adminEmail, adminApiKey }: Credentials): Promise<boolean> {
-  return meanwhile(file, async (accounts) => {
+  return withAccounts(file, async (accounts) => {
     const user = await accounts.findUserByEmail({ email: adminEmail });
     const keys = user ? await accounts.listApiKeys({ userId: user.userId }) : [];
     return keys.some(({ keyHash, revokedAt }) => keyHash === hashOfApiKey(adminApiKey) && revokedAt === undefined);
@@ -116,7 +116,7 @@ test('later starts use the same credentials', async (t) => {
   assert.deepEqual([second.users.length, second.instances.length, second.tokens.length], [1, 1, 2]);
 });
 
-for (const [name, spoil] of [
+for (const [name, damage] of [
   ['lost', (path: string) => rm(path)],
   ['unreadable', (path: string) => writeFile(path, '{"instanceId": 3')],
 ] as const) {
@@ -124,7 +124,7 @@ for (const [name, spoil] of [
     const directory = await temporaryDirectory(t);
     const file = join(directory, 'a.db');
     const first = await start(directory, file);
-    await spoil(credentialsFile(directory));
+    await damage(credentialsFile(directory));
     const second = await start(directory, file);
     assert.equal(second.kind, 'reissued');
     assert.equal(second.credentials.instanceId, first.credentials.instanceId);
@@ -137,7 +137,7 @@ for (const [name, spoil] of [
     const directory = await temporaryDirectory(t);
     const file = join(directory, 'a.db');
     const first = await start(directory, file);
-    await spoil(credentialsFile(directory));
+    await damage(credentialsFile(directory));
     const second = await start(directory, file, 'another@localhost');
     assert.deepEqual(second.users, first.users);
     assert.equal(second.credentials.adminEmail, first.credentials.adminEmail);
@@ -154,7 +154,7 @@ test('when the credentials are lost, the owner of the queue instance gets the ne
   const first = await start(directory, file);
   const user = { userId: 'usr_2', email: 'second@localhost', createdAt: 1 };
   const apiKey = { apiKeyId: 'key_2', userId: 'usr_2', name: 'first', keyHash: 'ab', createdAt: 1 };
-  await meanwhile(file, async (accounts) => {
+  await withAccounts(file, async (accounts) => {
     await accounts.createUser({ user, apiKey });
     await accounts.changeInstance({ instanceId: first.credentials.instanceId, change: { accountId: 'usr_2' } });
   });
@@ -172,7 +172,7 @@ test('if the first queue instance was deleted and its owner is disabled, the fir
   const apiKey = { apiKeyId: 'key_2', userId: 'usr_2', name: 'first', keyHash: 'ab', createdAt: 1 };
   const firstUserId = first.users[0]?.userId ?? '';
   const { instanceId } = first.credentials;
-  await meanwhile(file, async (accounts) => {
+  await withAccounts(file, async (accounts) => {
     await accounts.createUser({ user: operator, apiKey });
     const [instance] = await accounts.listInstances();
     assert.ok(instance);
@@ -183,7 +183,7 @@ test('if the first queue instance was deleted and its owner is disabled, the fir
   const second = await start(directory, file);
   assert.deepEqual([second.credentials.instanceId, second.credentials.adminEmail], ['qi_2', operator.email]);
   assert.ok(second.setAsidePath?.includes(instanceId));
-  const keys = await meanwhile(file, (accounts) => accounts.listApiKeys({ userId: firstUserId }));
+  const keys = await withAccounts(file, (accounts) => accounts.listApiKeys({ userId: firstUserId }));
   assert.equal(keys.length, 1);
 });
 
@@ -215,10 +215,10 @@ test('a queue instance without an owner is assigned to the user of the stored ke
   // An early version created another user when credentials were lost, and stored the key of that user.
   const user = { userId: 'usr_2', email: 'admin+2@localhost', createdAt: 1 };
   const apiKey = { apiKeyId: 'key_2', userId: 'usr_2', name: 'first', keyHash: hashOfApiKey('ek_2'), createdAt: 1 };
-  await meanwhile(file, (accounts) => accounts.createUser({ user, apiKey }));
+  await withAccounts(file, (accounts) => accounts.createUser({ user, apiKey }));
   const kept = { ...first.credentials, adminEmail: 'Admin+2@localhost', adminApiKey: 'ek_2' };
   await storeCredentials(directory, kept);
-  forgetOwners(file);
+  removeOwners(file);
   const second = await start(directory, file);
   assert.deepEqual(owners(second.instances), ['usr_2']);
   assert.deepEqual(second.credentials, { ...kept, adminEmail: user.email });
@@ -235,7 +235,7 @@ test('a queue instance without an owner is assigned to the first user when the c
   const directory = await temporaryDirectory(t);
   const file = join(directory, 'a.db');
   const first = await start(directory, file);
-  forgetOwners(file);
+  removeOwners(file);
   await rm(credentialsFile(directory));
   const second = await start(directory, file);
   assert.deepEqual(owners(second.instances), [first.users[0]?.userId]);
@@ -246,7 +246,7 @@ test('a queue instance with an owner keeps its owner', async (t) => {
   const directory = await temporaryDirectory(t);
   const file = join(directory, 'a.db');
   const first = await start(directory, file);
-  await meanwhile(file, async (accounts) => {
+  await withAccounts(file, async (accounts) => {
     const [userId = ''] = await idsOf(accounts);
     const team = { teamId: 'team_1', name: 'kin', createdAt: 1 };
     await accounts.createTeam({ team, owner: { teamId: 'team_1', userId, email: '', role: 'owner', addedAt: 1 } });
@@ -262,7 +262,7 @@ test('a start that ended before it stored its credentials is completed by the ne
   const file = join(directory, 'a.db');
   const user = { userId: 'usr_1', email: 'admin@localhost', createdAt: 1 };
   const apiKey = { apiKeyId: 'key_1', userId: 'usr_1', name: 'first', keyHash: 'ab', createdAt: 1 };
-  await meanwhile(file, (accounts) => accounts.createUser({ user, apiKey }));
+  await withAccounts(file, (accounts) => accounts.createUser({ user, apiKey }));
   const { kind, users, instances, credentials } = await start(directory, file);
   assert.equal(kind, 'first');
   assert.deepEqual(users, [user]);

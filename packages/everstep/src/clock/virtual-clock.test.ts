@@ -72,15 +72,15 @@ test('a move ends at its target, given as a duration or as a point in time', asy
 
 test('work that becomes due runs in order, each at its own time, and so does the work that it causes', async () => {
   const { clock, drive, events, note } = harness();
-  const naps = (name: string, everyMs: number, count: number) => {
+  const setRepeatedTimer = (name: string, everyMs: number, count: number) => {
     if (count === 0) return;
     clock.setTimer(clock.now() + everyMs, () => {
       note(name);
-      naps(name, everyMs, count - 1);
+      setRepeatedTimer(name, everyMs, count - 1);
     });
   };
-  naps('three', 3 * DAY_MS, 2);
-  naps('two', 2 * DAY_MS, 3);
+  setRepeatedTimer('three', 3 * DAY_MS, 2);
+  setRepeatedTimer('two', 2 * DAY_MS, 3);
   clock.setTimer(START_MS + 8 * DAY_MS, () => note('late'));
   const moved = await drive(clock.move({ byMs: 7 * DAY_MS }));
   assert.deepEqual(
@@ -102,8 +102,8 @@ test('timers in any order fire by their times', async () => {
       const { clock, drive } = harness();
       const fired: number[] = [];
       times.forEach((time, index) => {
-        const takeBack = clock.setTimer(START_MS + time, () => fired.push(time));
-        if (index % 5 === 4) takeBack();
+        const cancel = clock.setTimer(START_MS + time, () => fired.push(time));
+        if (index % 5 === 4) cancel();
       });
       const expected = times.filter((_, index) => index % 5 !== 4).sort((a, b) => a - b);
       await drive(clock.move({ byMs: 40 }));
@@ -227,10 +227,10 @@ test('a move is aborted when its caller disconnects', async () => {
   const work = manualWork();
   const { clock, drive } = harness({ quiet: work.quiet });
   const end = work.begin();
-  const control = new AbortController();
-  const move = clock.move({ byMs: DAY_MS }, control.signal);
+  const controller = new AbortController();
+  const move = clock.move({ byMs: DAY_MS }, controller.signal);
   await drive(nextTurn());
-  control.abort();
+  controller.abort();
   assert.deepEqual(await drive(move), { kind: 'given-up', now: START_MS, fired: 0 });
   end();
 });
@@ -270,9 +270,9 @@ test('a timer that another one cancels at the same instant does not fire', async
   const { clock, drive, events, note } = harness();
   clock.setTimer(START_MS + 5, () => {
     note('one');
-    takeBack();
+    cancel();
   });
-  const takeBack = clock.setTimer(START_MS + 5, () => note('other'));
+  const cancel = clock.setTimer(START_MS + 5, () => note('other'));
   assert.deepEqual(await drive(clock.move({ byMs: 10 })), { kind: 'moved', now: START_MS + 10, fired: 1 });
   assert.deepEqual(events, [['one', 5]]);
 });

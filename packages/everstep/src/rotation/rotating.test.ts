@@ -33,30 +33,30 @@ async function openHarness(t: TestContext) {
   const node = () => createAuthority({ store: { accounts }, now: () => now, sharing });
   const request = { store, sealer, endTokens: false, onlyEncrypt: false };
   const rotate = (changed: Partial<typeof request> = {}) => rotateSecrets({ ...request, ...changed, now });
-  const pass = (ms: number) => {
+  const advance = (ms: number) => {
     now += ms;
     elapsed += ms;
   };
-  return { store, accounts, sealer, node, rotate, pass };
+  return { store, accounts, sealer, node, rotate, advance };
 }
 
-const issued = (authority: Awaited<ReturnType<typeof createAuthority>>) =>
+const issue = (authority: Awaited<ReturnType<typeof createAuthority>>) =>
   authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
 
 test('after a rotation, tokens stay valid and unchanged on every node, and later tokens use the new key', async (t) => {
-  const { accounts, node, rotate, pass } = await openHarness(t);
+  const { accounts, node, rotate, advance } = await openHarness(t);
   const [one, two] = [await node(), await node()];
-  const before = await issued(one);
+  const oldToken = await issue(one);
   const oldValue = await accounts.findSecret({ name: 'token-signing-key' });
   assert.deepEqual((await rotate()).replaced, ['token-signing-key']);
   // A node that has not read the new key yet still issues tokens that all nodes accept.
-  const meanwhile = await issued(two);
-  pass(MINUTE_MS);
-  const after = await issued(two);
+  const staleNodeToken = await issue(two);
+  advance(MINUTE_MS);
+  const newToken = await issue(two);
   for (const authority of [one, two, await node()]) {
-    for (const token of [before, meanwhile, after]) assert.ok(await authority.isValid(token, 'qi_1'));
+    for (const token of [oldToken, staleNodeToken, newToken]) assert.ok(await authority.isValid(token, 'qi_1'));
     const [first, , last] = await accounts.listTokens({ instanceId: 'qi_1' });
-    assert.deepEqual(first && last && [await authority.tokenOf(first), await authority.tokenOf(last)], [before, after]);
+    assert.deepEqual(first && last && [await authority.tokenOf(first), await authority.tokenOf(last)], [oldToken, newToken]);
   }
   // The old key cannot sign later tokens.
   const forger = await createAuthority({
@@ -68,13 +68,13 @@ test('after a rotation, tokens stay valid and unchanged on every node, and later
 });
 
 test('if tokens are ended, they are refused within seconds, and their records get new tokens', async (t) => {
-  const { accounts, node, rotate, pass } = await openHarness(t);
+  const { accounts, node, rotate, advance } = await openHarness(t);
   const authority = await node();
-  const before = await issued(authority);
-  assert.ok(await authority.isValid(before, 'qi_1'));
+  const oldToken = await issue(authority);
+  assert.ok(await authority.isValid(oldToken, 'qi_1'));
   await rotate({ endTokens: true });
-  pass(3_000);
-  assert.equal(await authority.isValid(before, 'qi_1'), false);
+  advance(3_000);
+  assert.equal(await authority.isValid(oldToken, 'qi_1'), false);
   const [record] = await accounts.listTokens({ instanceId: 'qi_1' });
   assert.ok(record && (await authority.isValid(await authority.tokenOf(record), 'qi_1')));
 });
@@ -110,7 +110,7 @@ test('a rotation encrypts plain secrets under the current key, and replaces only
 
 test('two concurrent rotations of a database lose no key', async (t) => {
   const { accounts, node, rotate, sealer, store } = await openHarness(t);
-  const token = await issued(await node());
+  const token = await issue(await node());
   await Promise.all([rotate(), rotate(), sealStored(store.accounts, sealer)]);
   const ring: readonly unknown[] = JSON.parse((await accounts.findSecret({ name: 'token-signing-key' })) ?? '[]');
   assert.equal(ring.length, 3);

@@ -143,7 +143,7 @@ test('headers of the message are sent, except connection and framing headers', a
   assert.equal(headers.host, `127.0.0.1:${endpoint.port}`);
   assert.equal(headers['content-length'], '5');
   assert.notEqual(headers.connection, 'close');
-  const leftOut = [
+  const omittedNames = [
     'transfer-encoding',
     'keep-alive',
     'proxy-authorization',
@@ -153,7 +153,7 @@ test('headers of the message are sent, except connection and framing headers', a
     'upgrade',
     'expect',
   ];
-  for (const name of leftOut) assert.equal(headers[name], undefined, name);
+  for (const name of omittedNames) assert.equal(headers[name], undefined, name);
   assert.equal(headers['content-type'], 'text/csv');
   assert.equal(headers['content-encoding'], 'aws-chunked');
   assert.equal(headers.authorization, 'Bearer x');
@@ -165,14 +165,14 @@ test('headers of the message are sent, except connection and framing headers', a
 
 test("the server's user agent and accept-encoding: identity are sent, unless headers of the message override them", async () => {
   await sendTo(respondWith(200, {}));
-  const own = endpoint.received[0]?.headers ?? {};
-  assert.match(own['user-agent'] ?? '', /^Everstep\/\d+\.\d+\.\d+/);
-  assert.equal(own['accept-encoding'], 'identity');
-  assert.equal(own['content-type'], undefined);
+  const defaultHeaders = endpoint.received[0]?.headers ?? {};
+  assert.match(defaultHeaders['user-agent'] ?? '', /^Everstep\/\d+\.\d+\.\d+/);
+  assert.equal(defaultHeaders['accept-encoding'], 'identity');
+  assert.equal(defaultHeaders['content-type'], undefined);
   await sendTo(respondWith(200, {}), { headers: { 'User-Agent': 'mine/1', 'Accept-Encoding': 'gzip' } });
-  const given = endpoint.received[0]?.headers ?? {};
-  assert.equal(given['user-agent'], 'mine/1');
-  assert.equal(given['accept-encoding'], 'gzip');
+  const customHeaders = endpoint.received[0]?.headers ?? {};
+  assert.equal(customHeaders['user-agent'], 'mine/1');
+  assert.equal(customHeaders['accept-encoding'], 'gzip');
 });
 
 test('the later of two headers whose names differ only in case is sent', async () => {

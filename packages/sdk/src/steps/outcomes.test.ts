@@ -8,7 +8,7 @@ import type { CallOutcome, EncodedBody, EventContent } from '../protocol.js';
 type Code = (context: WorkflowContext<unknown>) => unknown;
 
 const utf8 = (data: string): EncodedBody => ({ encoding: 'utf8', data });
-const FF = { encoding: 'base64', data: '/w==' } as const;
+const FF_BYTE = { encoding: 'base64', data: '/w==' } as const;
 
 /** Returns the result of a workflow whose steps have these outcomes, in the order in which it requests them. */
 async function resultOf(code: Code, ...outcomes: readonly Outcome[]): Promise<unknown> {
@@ -27,7 +27,7 @@ describe('a wait for an event', () => {
     ['text', data(utf8('{"n":1}'), 'text/plain'), '{"n":1}'],
     ['text without a type', data(utf8('7')), '7'],
     ['undefined if there is no data', data(utf8(''), 'application/json'), 'undefined'],
-    ['bytes', data(FF), { bytes: [255] }],
+    ['bytes', data(FF_BYTE), { bytes: [255] }],
     ['bytes that are valid text', data(utf8('A'), 'application/octet-stream'), { bytes: [65] }],
     [
       'the body of a POST to a webhook',
@@ -55,7 +55,7 @@ describe('a wait for an event', () => {
     assert.deepEqual(await resultOf(code, { timeout: true }), [true, true, true]);
   });
 
-  const broken = { timeout: false, eventId: 'x', content: data(utf8('{'), 'application/json') } as const;
+  const invalidJson = { timeout: false, eventId: 'x', content: data(utf8('{'), 'application/json') } as const;
 
   it('rejects with an error that the code can catch if the data is declared as JSON but invalid', async () => {
     const code: Code = async (context) => {
@@ -65,7 +65,7 @@ describe('a wait for an event', () => {
         return error instanceof Error ? `${error.name}: ${error.message}` : '';
       }
     };
-    assert.match(String(await resultOf(code, broken)), /^PayloadError: the event data has content type application\/json/);
+    assert.match(String(await resultOf(code, invalidJson)), /^PayloadError: the event data has content type application\/json/);
   });
 
   it('holds a rejection until the code awaits it', async () => {
@@ -75,7 +75,7 @@ describe('a wait for an event', () => {
       return event;
     };
     const server = new FakeServer('k');
-    server.outcomeOf = ({ type }) => (type === 'Wait' ? broken : undefined);
+    server.outcomeOf = ({ type }) => (type === 'Wait' ? invalidJson : undefined);
     await server.drive(createEndpoint(code));
     assert.equal(server.journal.length, 2);
     assert.equal(server.failure?.error.name, 'PayloadError');
@@ -83,7 +83,7 @@ describe('a wait for an event', () => {
 });
 
 describe('a call', () => {
-  const answered = (body: EncodedBody, contentType?: string, status = 200): CallOutcome => ({
+  const responseWith = (body: EncodedBody, contentType?: string, status = 200): CallOutcome => ({
     status,
     headers: contentType === undefined ? {} : { 'content-type': [contentType] },
     body,
@@ -98,24 +98,24 @@ describe('a call', () => {
   const cases: readonly (readonly [string, Outcome, unknown])[] = [
     [
       'JSON',
-      answered(utf8('{"ü":1}'), 'application/problem+json', 404),
+      responseWith(utf8('{"ü":1}'), 'application/problem+json', 404),
       { status: 404, ok: false, attempts: 2, body: { ü: 1 }, text: '{"ü":1}', size: 8 },
     ],
     [
       'the text of a body that is declared as JSON but invalid',
-      answered(utf8('<p>'), 'application/json', 502),
+      responseWith(utf8('<p>'), 'application/json', 502),
       { status: 502, ok: false, attempts: 2, body: '<p>', text: '<p>', size: 3 },
     ],
-    ['text', answered(utf8('1'), 'text/html'), { status: 200, ok: true, attempts: 2, body: '1', text: '1', size: 1 }],
-    ['bytes', answered(FF), { status: 200, ok: true, attempts: 2, body: { bytes: [255] }, text: '\uFFFD', size: 1 }],
+    ['text', responseWith(utf8('1'), 'text/html'), { status: 200, ok: true, attempts: 2, body: '1', text: '1', size: 1 }],
+    ['bytes', responseWith(FF_BYTE), { status: 200, ok: true, attempts: 2, body: { bytes: [255] }, text: '\uFFFD', size: 1 }],
     [
       'undefined for an empty body',
-      answered(utf8(''), undefined, 299),
+      responseWith(utf8(''), undefined, 299),
       { status: 299, ok: true, attempts: 2, body: 'undefined', text: '', size: 0 },
     ],
     [
       'the reason why no response arrived',
-      { ...answered(utf8('')), status: 0, error: 'no such host' },
+      { ...responseWith(utf8('')), status: 0, error: 'no such host' },
       { status: 0, ok: false, attempts: 2, error: 'no such host', body: 'undefined', text: '', size: 0 },
     ],
   ];
@@ -132,8 +132,8 @@ describe('a call', () => {
         return error instanceof Error ? error.name : '';
       }
     };
-    assert.deepEqual(await resultOf(reading, answered(utf8('[1]'), 'text/plain')), [1]);
-    assert.equal(await resultOf(reading, answered(utf8('no'))), 'SyntaxError');
+    assert.deepEqual(await resultOf(reading, responseWith(utf8('[1]'), 'text/plain')), [1]);
+    assert.equal(await resultOf(reading, responseWith(utf8('no'))), 'SyntaxError');
   });
 });
 
@@ -165,7 +165,7 @@ describe('a wait for a webhook returns', () => {
     const { method, query, headers, body, text, json } = called.request;
     return { method, query, headers, bytes: [...body], text: text(), json: json() };
   };
-  const made = { eventId: 'whk_1', webhookUrl: 'http://server/whk_1' };
+  const createdWebhook = { eventId: 'whk_1', webhookUrl: 'http://server/whk_1' };
   const cases: readonly (readonly [string, Outcome, unknown])[] = [
     [
       'the method, query, headers and body of the request',
@@ -184,6 +184,6 @@ describe('a wait for a webhook returns', () => {
     ['a timeout', { timeout: true }, 'no call of http://server/whk_1'],
   ];
   for (const [name, outcome, expected] of cases) {
-    it(name, async () => assert.deepEqual(await resultOf(code, made, outcome), expected));
+    it(name, async () => assert.deepEqual(await resultOf(code, createdWebhook, outcome), expected));
   }
 });

@@ -85,20 +85,20 @@ test('a token revoked during its verification is not cached', async () => {
 
 test('another authority accepts the tokens if it has the same store, but not if it has another store', async () => {
   const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
-  const again = await createAuthority({ store, now: () => NOW });
-  assert.equal((await again.verify(token, EUROPE)).ok, true);
-  assert.equal(await again.isValid(token, 'qi_1'), true);
-  assert.equal(await again.isValid(token, 'qi_2'), false);
-  const strangers = await createAuthority({ store: await openSqliteStore({ file: ':memory:' }), now: () => NOW });
-  assert.equal((await strangers.verify(token, EUROPE)).ok, false);
+  const secondAuthority = await createAuthority({ store, now: () => NOW });
+  assert.equal((await secondAuthority.verify(token, EUROPE)).ok, true);
+  assert.equal(await secondAuthority.isValid(token, 'qi_1'), true);
+  assert.equal(await secondAuthority.isValid(token, 'qi_2'), false);
+  const otherStoreAuthority = await createAuthority({ store: await openSqliteStore({ file: ':memory:' }), now: () => NOW });
+  assert.equal((await otherStoreAuthority.verify(token, EUROPE)).ok, false);
 });
 
 test('malformed, modified, unsigned and forged tokens are refused', async () => {
   const valid = await authority.issueToken({ instanceId: 'qi_1', access: 'read-only' });
   const [header = '', payload = '', signature = ''] = valid.split('.');
-  const raised = Buffer.from(JSON.stringify({ ...decodeJwt(valid), access: 'read-write' })).toString('base64url');
-  const none = Buffer.from(JSON.stringify({ alg: 'none' })).toString('base64url');
-  const foreign = await new SignJWT({ region: EUROPE, access: 'read-write' })
+  const escalatedPayload = Buffer.from(JSON.stringify({ ...decodeJwt(valid), access: 'read-write' })).toString('base64url');
+  const unsignedHeader = Buffer.from(JSON.stringify({ alg: 'none' })).toString('base64url');
+  const otherKeyToken = await new SignJWT({ region: EUROPE, access: 'read-write' })
     .setProtectedHeader({ alg: 'HS256' })
     .setIssuer('Everstep')
     .setSubject('qi_1')
@@ -109,10 +109,10 @@ test('malformed, modified, unsigned and forged tokens are refused', async () => 
     'x',
     'a.b.c',
     'é',
-    `${header}.${raised}.${signature}`,
-    `${none}.${payload}.`,
+    `${header}.${escalatedPayload}.${signature}`,
+    `${unsignedHeader}.${payload}.`,
     valid.slice(0, -3),
-    foreign,
+    otherKeyToken,
     'a'.repeat(100_000),
   ];
   for (const token of tokens) assert.equal((await authority.verify(token, EUROPE)).ok, false, token.slice(0, 40));

@@ -13,10 +13,10 @@ const SENT: SentRequest = {
   body: null,
   responseBytes: 5,
 };
-const ANSWER = { status: 503, responseHeaders: { 'retry-after': ['2'] }, responseBody: Buffer.from('later') };
+const RESPONSE = { status: 503, responseHeaders: { 'retry-after': ['2'] }, responseBody: Buffer.from('later') };
 
 test('stores the times, the request without its body, and the response of a failed attempt', () => {
-  assert.deepEqual(keptExchange(SENT, ANSWER), {
+  assert.deepEqual(keptExchange(SENT, RESPONSE), {
     startedAt: 1_000,
     durationMs: 250,
     request: {
@@ -32,13 +32,13 @@ test('stores the times, the request without its body, and the response of a fail
       bodyBytes: 5,
     },
   });
-  const unanswered = { status: null, responseHeaders: {}, responseBody: new Uint8Array(0) };
-  assert.equal(keptExchange({ ...SENT, responseBytes: null }, unanswered).response, null);
+  const noResponse = { status: null, responseHeaders: {}, responseBody: new Uint8Array(0) };
+  assert.equal(keptExchange({ ...SENT, responseBytes: null }, noResponse).response, null);
 });
 
 test('stores the start of a body that is not stored elsewhere', () => {
   const body = Buffer.from('é'.repeat(LIMITS.maxKeptAttemptRequestBytes));
-  const kept = keptExchange({ ...SENT, body }, ANSWER).request.body;
+  const kept = keptExchange({ ...SENT, body }, RESPONSE).request.body;
   assert.deepEqual(kept, { encoding: 'utf8', data: 'é'.repeat(LIMITS.maxKeptAttemptRequestBytes / 2) });
 });
 
@@ -47,19 +47,19 @@ test('stores only the name of a header that may contain a secret', () => {
     ...['Authorization', 'Proxy-Authorization', 'Cookie', 'X-Api-Key', 'apikey', 'Upstash-Signature', 'X-GitHub-Token'],
     ...['Client-Secret', 'X-Amz-Security-Token', 'x-session-id', 'X-CSRF', 'Password', 'X-Access-Key-Id', 'x-auth'],
   ];
-  const { request } = keptExchange({ ...SENT, headers: secret.flatMap((name) => [name, 'hush']) }, ANSWER);
+  const { request } = keptExchange({ ...SENT, headers: secret.flatMap((name) => [name, 'hush']) }, RESPONSE);
   assert.deepEqual(
     Object.values(request.headers),
     secret.map(() => [NOT_KEPT]),
   );
-  const response = keptExchange(SENT, { ...ANSWER, responseHeaders: { 'set-cookie': ['a=1', 'b=2'], 'x-trace': ['1', '2'] } });
+  const response = keptExchange(SENT, { ...RESPONSE, responseHeaders: { 'set-cookie': ['a=1', 'b=2'], 'x-trace': ['1', '2'] } });
   assert.deepEqual(response.response?.headers, { 'set-cookie': [NOT_KEPT], 'x-trace': ['1', '2'] });
 });
 
 test('omits headers beyond the limit, and a header named __proto__ does not change the prototype', () => {
   const long = 'x'.repeat(LIMITS.maxKeptAttemptHeadersLength);
   const headers = ['a', '1', '__proto__', 'x', 'b', long, 'c', '2'];
-  assert.deepEqual(keptExchange({ ...SENT, headers }, ANSWER).request.headers, { a: ['1'] });
+  assert.deepEqual(keptExchange({ ...SENT, headers }, RESPONSE).request.headers, { a: ['1'] });
 });
 
 test('the start of a body is cut between two characters, and encoded as base64 if it is not text', () => {
@@ -71,6 +71,6 @@ test('the start of a body is cut between two characters, and encoded as base64 i
   assert.deepEqual(beginningOf(new Uint8Array(0)), { encoding: 'utf8', data: '' });
   const body = Buffer.from('x'.repeat(100_000));
   assert.equal(beginningOf(body).data.length, LIMITS.maxKeptAttemptBodyBytes);
-  const kept = keptExchange({ ...SENT, responseBytes: 400_000 }, { ...ANSWER, responseBody: body });
+  const kept = keptExchange({ ...SENT, responseBytes: 400_000 }, { ...RESPONSE, responseBody: body });
   assert.equal(kept.response?.bodyBytes, 400_000);
 });

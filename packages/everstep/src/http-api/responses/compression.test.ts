@@ -24,12 +24,12 @@ const get = (url: string, accepted?: string) =>
     headers: { authorization: `Bearer ${harness.token}`, ...(accepted === undefined ? {} : { 'accept-encoding': accepted }) },
   });
 const encodingOf = async (url: string, accepted: string) => (await get(url, accepted)).headers['content-encoding'];
-const ATTEMPTS = '/v2/workflows/runs/large/attempts';
-/** URL whose response is sent in parts, because the payload is long. */
-const JOURNAL = '/v2/workflows/runs/large';
+const ATTEMPTS_URL = '/v2/workflows/runs/large/attempts';
+/** Its response is sent in parts, because the payload is long. */
+const JOURNAL_URL = '/v2/workflows/runs/large';
 
 test('a client gets the encoding that it accepts, with the same content', async () => {
-  for (const url of [ATTEMPTS, JOURNAL]) {
+  for (const url of [ATTEMPTS_URL, JOURNAL_URL]) {
     const plain = await get(url);
     assert.equal(plain.headers['content-encoding'], undefined);
     assert.equal(plain.headers.vary, 'accept-encoding', 'caches keep one response for each encoding');

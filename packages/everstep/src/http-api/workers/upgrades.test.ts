@@ -11,16 +11,16 @@ import { TlsListener } from '../tls/tls-listener.js';
 import { serveUpgrades } from './upgrades.js';
 import { WorkerHarness } from './worker-client.fixture.js';
 
-interface Place {
+interface TestServer {
   readonly name: string;
   readonly port: number;
   readonly isTls: boolean;
 }
 
 /** Servers that respond to each request with what they have read of it. */
-const echoes: Server[] = [];
+const echoServers: Server[] = [];
 const harnesses: WorkerHarness[] = [];
-const places: Place[] = [];
+const servers: TestServer[] = [];
 
 async function echo(request: IncomingMessage, response: ServerResponse): Promise<void> {
   let body = '';
@@ -47,8 +47,8 @@ async function startEcho(server: Server, isTls: boolean): Promise<void> {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  echoes.push(server);
-  places.push({ name: isTls ? 'echo over TLS' : 'echo', port: (server.address() as AddressInfo).port, isTls });
+  echoServers.push(server);
+  servers.push({ name: isTls ? 'echo over TLS' : 'echo', port: (server.address() as AddressInfo).port, isTls });
 }
 
 before(async () => {
@@ -57,16 +57,16 @@ before(async () => {
   for (const tls of [null, new TlsListener(LOCAL_CERTIFICATE)]) {
     const harness = await WorkerHarness.open(tls ? { tls } : {});
     harnesses.push(harness);
-    places.push({ name: tls ? 'TLS' : 'HTTP', port: harness.port, isTls: tls !== null });
+    servers.push({ name: tls ? 'TLS' : 'HTTP', port: harness.port, isTls: tls !== null });
   }
 });
 after(async () => {
-  for (const server of echoes) server.close();
+  for (const server of echoServers) server.close();
   for (const harness of harnesses) await harness.close();
 });
 
 /** Sends bytes and reads until the server closes the connection. */
-async function exchange({ port, isTls }: Place, ...texts: readonly string[]): Promise<string> {
+async function exchange({ port, isTls }: TestServer, ...texts: readonly string[]): Promise<string> {
   const options = { port, host: '127.0.0.1' };
   const socket = isTls ? connectTls({ ...options, ca: TEST_CA }) : connect(options);
   let received = '';
@@ -86,27 +86,29 @@ const bodiesOf = (text: string): readonly Record<string, unknown>[] =>
   [...text.matchAll(/\{"method.*?\}/g)].map(([body]) => JSON.parse(body));
 
 const H2C = 'Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\nConnection: Upgrade, HTTP2-Settings';
+/** Closes the connection after its response. */
 const LAST = 'GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+/** Returns a request for an upgrade to h2c. `more` contains further headers. */
 const upgrading = (start: string, more = ''): string => `${start} HTTP/1.1\r\nHost: a\r\n${H2C}\r\n${more}\r\n`;
 
 test('requests for an unsupported upgrade are served without the upgrade, and so are the requests after them', async () => {
-  for (const place of places) {
+  for (const server of servers) {
     const body = upgrading('POST /health', 'Content-Length: 5\r\n');
     const chunked = upgrading('POST /health', 'Transfer-Encoding: chunked\r\n');
     const all = `${upgrading('GET /health')}${body}hello${chunked}5\r\nhello\r\n0\r\n\r\n${LAST}`;
-    const expected = place.name.includes('echo') ? ['200', '200', '200', '200'] : ['200', '405', '405', '200'];
-    assert.deepEqual(statusesOf(await exchange(place, all)), expected, place.name);
+    const expected = server.name.includes('echo') ? ['200', '200', '200', '200'] : ['200', '405', '405', '200'];
+    assert.deepEqual(statusesOf(await exchange(server, all)), expected, server.name);
     // The heads, the bodies and the next requests arrive separately, and some of them in several parts.
     const parts = [upgrading('GET /health'), body, 'hel', 'lo', chunked, '5\r\nhe', 'llo\r\n0\r\n', '\r\n', LAST];
-    assert.deepEqual(statusesOf(await exchange(place, ...parts)), expected, place.name);
+    assert.deepEqual(statusesOf(await exchange(server, ...parts)), expected, server.name);
     const webSocket = 'GET /elsewhere HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
-    const found = place.name.includes('echo') ? '200' : '404';
-    assert.deepEqual(statusesOf(await exchange(place, webSocket + LAST)), [found, '200'], place.name);
+    const expectedStatus = server.name.includes('echo') ? '200' : '404';
+    assert.deepEqual(statusesOf(await exchange(server, webSocket + LAST)), [expectedStatus, '200'], server.name);
   }
 });
 
 test('responses keep the order of their requests', async () => {
-  const [plain] = places;
+  const [plain] = servers;
   assert.ok(plain);
   const text = await exchange(plain, `GET /slow HTTP/1.1\r\nHost: a\r\n\r\n${upgrading('GET /1')}${upgrading('GET /2')}${LAST}`);
   assert.deepEqual(
@@ -116,7 +118,7 @@ test('responses keep the order of their requests', async () => {
 });
 
 test('an upgrade for a worker does not follow an unfinished response', async () => {
-  const [plain] = places;
+  const [plain] = servers;
   assert.ok(plain);
   const own = 'GET /own HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
   assert.deepEqual(statusesOf(await exchange(plain, own)), ['101']);
@@ -124,14 +126,14 @@ test('an upgrade for a worker does not follow an unfinished response', async () 
 });
 
 test('a request keeps its other connection options and its body', async () => {
-  const [plain] = places;
+  const [plain] = servers;
   assert.ok(plain);
   const head =
     'POST /a HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\nConnection: Upgrade, close\r\nX: \u00e9\r\nContent-Length: 3\r\n\r\n';
   const [read] = bodiesOf(await exchange(plain, `${head}abc`));
   assert.deepEqual(read, { method: 'POST', url: '/a', body: 'abc', connection: 'close', upgrade: null });
-  const old = 'GET /a HTTP/1.0\r\nHost: a\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n';
-  assert.equal(bodiesOf(await exchange(plain, old)).length, 1);
+  const http10 = 'GET /a HTTP/1.0\r\nHost: a\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n';
+  assert.equal(bodiesOf(await exchange(plain, http10)).length, 1);
 });
 
 test('a request that is invalid without an upgrade is also invalid with one, so no request is smuggled', async () => {
@@ -145,37 +147,37 @@ test('a request that is invalid without an upgrade is also invalid with one, so 
     'Content-Length : 5\r\n',
     'no colon\r\n',
   ];
-  for (const place of places) {
+  for (const server of servers) {
     for (const headers of invalid) {
-      const text = await exchange(place, `${upgrading('POST /a', headers)}${hidden}`);
-      assert.ok(!text.includes('/hidden') && statusesOf(text).length <= 1, `${place.name} ${headers}: ${text}`);
+      const text = await exchange(server, `${upgrading('POST /a', headers)}${hidden}`);
+      assert.ok(!text.includes('/hidden') && statusesOf(text).length <= 1, `${server.name} ${headers}: ${text}`);
     }
     // A folded header cannot hide a body length from this server and show it to another one.
     const folded = await exchange(
-      place,
+      server,
       `${upgrading('POST /health', 'X: a\r\n Content-Length: 45\r\nContent-Length: 0\r\n')}${LAST}`,
     );
-    assert.ok(statusesOf(folded).length <= 2 && !folded.includes('/hidden'), `${place.name}: ${folded}`);
+    assert.ok(statusesOf(folded).length <= 2 && !folded.includes('/hidden'), `${server.name}: ${folded}`);
     // A header that is listed as a connection option is still read.
     const named =
       'GET /health HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\nConnection: Upgrade, Content-Length\r\nContent-Length: 5\r\n\r\nhello';
-    assert.equal(statusesOf(await exchange(place, named + LAST)).length, 2, place.name);
+    assert.equal(statusesOf(await exchange(server, named + LAST)).length, 2, server.name);
   }
 });
 
 test('connection limits apply to upgrade requests, and a connection counts once', async () => {
   const harness = await WorkerHarness.open({ connectionLimits: { served: 1, accepted: 8 } });
-  const place = { name: 'HTTP', port: harness.port, isTls: false };
+  const server = { name: 'HTTP', port: harness.port, isTls: false };
   // Only one connection is allowed at a time. Each has several upgrade requests.
   for (let n = 0; n < 3; n++) {
-    const text = await exchange(place, upgrading('GET /nothing').repeat(3) + LAST);
+    const text = await exchange(server, upgrading('GET /nothing').repeat(3) + LAST);
     assert.deepEqual(statusesOf(text), ['404', '404', '404', '200']);
   }
   const first = connect(harness.port, '127.0.0.1');
   await once(first, 'connect');
   first.write(upgrading('GET /health'));
   await once(first, 'data');
-  assert.deepEqual(statusesOf(await exchange(place, upgrading('GET /nothing'))), ['503']);
+  assert.deepEqual(statusesOf(await exchange(server, upgrading('GET /nothing'))), ['503']);
   await assert.rejects(harness.dial(), /503/);
   first.destroy();
   await harness.close();

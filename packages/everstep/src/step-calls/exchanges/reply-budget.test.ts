@@ -12,8 +12,8 @@ import { type ExchangeRequest, exchange } from './exchange.js';
 const MiB = 1024 * 1024;
 const LIMITS = { maxBytes: 256 * MiB, maxReplyBytes: 32 * MiB };
 
-/** A simulated reply that is read in chunks as far as the budget allows. */
-class Reading {
+/** A reply that is read in chunks as far as the budget allows. */
+class SimulatedReply {
   received = 0;
   isPaused = false;
   readonly bytes: ReplyBytes;
@@ -42,14 +42,14 @@ class Reading {
   }
 }
 
-function readAll(readings: readonly Reading[], rounds: number): void {
-  for (let round = 0; round < rounds; round++) for (const reading of readings) reading.read();
+function readAll(replies: readonly SimulatedReply[], rounds: number): void {
+  for (let round = 0; round < rounds; round++) for (const reply of replies) reply.read();
 }
 
 test('small replies never wait, whatever other replies use', () => {
   const budget = new ReplyBudget(LIMITS, ONE_OWNER);
   readAll(
-    Array.from({ length: 20 }, () => new Reading(budget, 'a1', 30 * MiB, true)),
+    Array.from({ length: 20 }, () => new SimulatedReply(budget, 'a1', 30 * MiB, true)),
     2,
   );
   const small = budget.open('a1', LIMITS.maxReplyBytes);
@@ -65,26 +65,26 @@ test('small replies never wait, whatever other replies use', () => {
 });
 
 for (const isLengthKnown of [true, false]) {
-  const known = isLengthKnown ? 'known' : 'unknown';
-  for (const [what, owners] of [
+  const lengthText = isLengthKnown ? 'known' : 'unknown';
+  for (const [accountsText, owners] of [
     ['one account', ONE_OWNER],
     ['three accounts', ownersOf('a1', 'b1', 'c1')],
   ] as const) {
-    test(`many large replies of ${known} length to ${what} stay within the limit, and all of them are read`, () => {
+    test(`many large replies of ${lengthText} length to ${accountsText} stay within the limit, and all of them are read`, () => {
       const budget = new ReplyBudget(LIMITS, owners);
-      const readings = Array.from(
+      const replies = Array.from(
         { length: 200 },
-        (_, index) => new Reading(budget, ['a1', 'b1', 'c1'][index % 3] ?? '', (1 + (index % 31)) * MiB, isLengthKnown),
+        (_, index) => new SimulatedReply(budget, ['a1', 'b1', 'c1'][index % 3] ?? '', (1 + (index % 31)) * MiB, isLengthKnown),
       );
-      for (let round = 0; round < 20_000 && readings.some(({ isDone }) => !isDone); round++) {
-        readAll(readings, 1);
-        const inMemory = readings.reduce((sum, { received, isDone }) => sum + (isDone ? 0 : received), 0);
+      for (let round = 0; round < 20_000 && replies.some(({ isDone }) => !isDone); round++) {
+        readAll(replies, 1);
+        const inMemory = replies.reduce((sum, { received, isDone }) => sum + (isDone ? 0 : received), 0);
         // A chunk is read before the budget is checked.
         const maxInMemory = LIMITS.maxBytes + 200 * (FREE_REPLY_BYTES + 256 * 1024);
         assert.ok(inMemory <= maxInMemory, `${inMemory} bytes`);
         assert.ok(budget.free >= 0);
       }
-      assert.deepEqual([readings.filter(({ isDone }) => !isDone).length, budget.free], [0, LIMITS.maxBytes]);
+      assert.deepEqual([replies.filter(({ isDone }) => !isDone).length, budget.free], [0, LIMITS.maxBytes]);
     });
   }
 }
@@ -92,12 +92,12 @@ for (const isLengthKnown of [true, false]) {
 test('accounts that never release their replies leave memory for others', () => {
   const owners: InstanceOwners = ownersOf('hog1', 'pig1', 'quiet1');
   const budget = new ReplyBudget(LIMITS, owners);
-  for (const hog of ['hog1', 'pig1']) {
-    const readings = Array.from({ length: 256 }, () => new Reading(budget, hog, 31 * MiB, true));
-    readAll(readings, 20);
-    assert.ok(readings.some(({ isPaused }) => isPaused));
+  for (const instanceId of ['hog1', 'pig1']) {
+    const replies = Array.from({ length: 256 }, () => new SimulatedReply(budget, instanceId, 31 * MiB, true));
+    readAll(replies, 20);
+    assert.ok(replies.some(({ isPaused }) => isPaused));
   }
-  const quiet = new Reading(budget, 'quiet1', 20 * MiB, true);
+  const quiet = new SimulatedReply(budget, 'quiet1', 20 * MiB, true);
   readAll([quiet], 100);
   assert.equal(quiet.isDone, true);
 });
@@ -142,17 +142,17 @@ for (const isChunked of [false, true]) {
       other.canContinue(FREE_REPLY_BYTES + 1, 7 * MiB, () => {}),
       true,
     );
-    let isOver = false;
+    let hasEnded = false;
     const { signal } = new AbortController();
     const outcome = exchange(pool, request(), budget.open('a1', 8 * MiB), signal).finally(() => {
-      isOver = true;
+      hasEnded = true;
     });
     await new Promise((resolve) => setTimeout(resolve, 100));
-    assert.equal(isOver, false);
+    assert.equal(hasEnded, false);
     holder.release();
     other.release();
-    const ended = await outcome;
-    assert.ok(ended.kind === 'answered' && ended.response.body.equals(body));
+    const result = await outcome;
+    assert.ok(result.kind === 'answered' && result.response.body.equals(body));
     assert.equal(budget.free, 16 * MiB);
   });
 }
@@ -162,11 +162,11 @@ test('a reply counts until it is recorded, and a waiting reply that times out fr
   const pool = await serve(t, (response) => response.end(body));
   const budget = new ReplyBudget({ maxBytes: 4 * MiB, maxReplyBytes: 4 * MiB }, ONE_OWNER);
   let recorded = (): void => {};
-  const wait = new Promise<void>((resolve) => {
+  const outcomeRecorded = new Promise<void>((resolve) => {
     recorded = resolve;
   });
   const { signal } = new AbortController();
-  const first = await exchange(pool, request({ outcomeRecorded: wait }), budget.open('a1', 4 * MiB), signal);
+  const first = await exchange(pool, request({ outcomeRecorded }), budget.open('a1', 4 * MiB), signal);
   assert.equal(first.kind, 'answered');
   assert.equal(budget.free, MiB);
   const second = await exchange(pool, request({ timeoutMs: 100 }), budget.open('a1', 4 * MiB), signal);

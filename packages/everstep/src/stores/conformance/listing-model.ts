@@ -32,12 +32,12 @@ export const pick = <Value>(values: readonly Value[], numbers: RandomNumber): Va
 
 const STATES: readonly (FailureFunctionState | null)[] = [null, 'CALLBACK_INPROGRESS', 'CALLBACK_SUCCESS', 'CALLBACK_FAIL'];
 const IPS = ['192.0.2.1', '192.0.2.2', '2001:db8::1'];
-const KEYS = ['tenant/1', 'tenant/2', 'rare'];
+const FLOW_CONTROL_KEYS = ['tenant/1', 'tenant/2', 'rare'];
 const LABELS = ['first-half', 'second-half', 'one-in-three', 'rare', 'with, comma'];
 const QUEUES = ['mails', 'bills'];
 const URL_GROUPS = ['all', 'some'];
 const ERRORS = ['out of stock', 'card declined', 'address unknown'];
-const RESPONSES: readonly (number | null)[] = [500, 404, null];
+const RESPONSE_STATUSES: readonly (number | null)[] = [500, 404, null];
 const urlOf = (n: number) => (n % 7 === 6 ? `worker://app-6/flows/${n % 11}` : `http://app-${n % 7}.example/flows/${n % 11}`);
 
 /**
@@ -82,7 +82,7 @@ function modelEntry(n: number, numbers: RandomNumber): ModeledEntry {
     ? sampleDeadLetter(run, {
         createdAt: run.createdAt + 5000 + numbers(20),
         failureFunctionState: pick(STATES, numbers),
-        responseStatus: pick(RESPONSES, numbers),
+        responseStatus: pick(RESPONSE_STATUSES, numbers),
       })
     : null;
   // Entries of earlier versions have no group.
@@ -105,7 +105,8 @@ function unitOf({ run, entry, group, status }: ModeledEntry): CommitUnit {
 
 export async function fill(store: Store, numbers: RandomNumber): Promise<readonly ModeledEntry[]> {
   const model = Array.from({ length: ENTRIES }, (_, n) => modelEntry(n, numbers));
-  for (let at = 0; at < model.length; at += BATCH_SIZE) await store.commit(model.slice(at, at + BATCH_SIZE).map(unitOf));
+  for (let start = 0; start < model.length; start += BATCH_SIZE)
+    await store.commit(model.slice(start, start + BATCH_SIZE).map(unitOf));
   // Some entries are taken, individually and in ranges, so that whole blocks lose members.
   const takenEntries = model.filter(({ entry }, n) => entry !== null && (n % 13 === 0 || (n > 3000 && n < 3300)));
   const takes = takenEntries.map((item) => {
@@ -127,7 +128,7 @@ function setOf(values: readonly unknown[]): ReadonlySet<unknown> {
 
 const has = <Value>(values: readonly Value[], value: Value) => setOf(values).has(value);
 const hasAny = <Value>(values: readonly Value[], ownValues: readonly Value[]) => ownValues.some((value) => has(values, value));
-const keysOf = (run: Run) => (run.settings.flowControl ? [run.settings.flowControl.key] : []);
+const flowControlKeysOf = (run: Run) => (run.settings.flowControl ? [run.settings.flowControl.key] : []);
 
 const kindOf = ({ settings }: Run) => (settings.message ? 'message' : 'workflow');
 const valuesOf = (value: string | undefined) => (value === undefined ? [] : [value]);
@@ -169,7 +170,11 @@ const SHARED_FIELDS: Fields<
     choose: severalOf([...LABELS, 'unused']),
     matches: (values, { run }) => hasAny(values, run.settings.labels),
   },
-  flowControlKeys: { oneIn: 4, choose: severalOf(KEYS), matches: (values, { run }) => hasAny(values, keysOf(run)) },
+  flowControlKeys: {
+    oneIn: 4,
+    choose: severalOf(FLOW_CONTROL_KEYS),
+    matches: (values, { run }) => hasAny(values, flowControlKeysOf(run)),
+  },
   callerIps: { oneIn: 4, choose: severalOf(IPS), matches: (values, { run }) => has(values, run.callerIp) },
   workflowRunId: {
     oneIn: 12,
