@@ -94,6 +94,7 @@ export const EXCEPTIONS: readonly Exception[] = [
       'stores/postgres/commit/confirmations.ts',
       'stores/postgres/sharding/calls-in-progress.ts',
       'stores/postgres/connection/connection.ts',
+      'stores/postgres/connection/migrate.ts',
       'stores/postgres/connection/primary.ts',
       'stores/postgres/sharding/server-watch.ts',
       'stores/postgres/sharding/shard-servers.ts',

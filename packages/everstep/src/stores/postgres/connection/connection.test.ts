@@ -248,8 +248,7 @@ if (typeof schemas === 'string') {
       const holder = new pg.Client({ connectionString: fresh.url });
       await holder.connect();
       await holder.query('SELECT pg_advisory_lock($1, hashtext(current_schema()))', [LOCK_CLASS]);
-      await holder.query('CREATE TABLE busy ()');
-      await holder.query('BEGIN; LOCK TABLE busy');
+      await holder.query('CREATE TABLE finish ()');
       t.mock.timers.enable({ apis: ['setTimeout'] });
       const migrating = new Database({ url: fresh.url, log: silent });
       t.after(async () => {
@@ -257,25 +256,50 @@ if (typeof schemas === 'string') {
         await holder.end();
         await migrating.close();
       });
-      const migration = migrate(migrating, fresh.url, ['LOCK TABLE busy']);
-      const isBlocked = async () =>
-        (await holder.query('SELECT 1 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))')).rows
-          .length > 0;
-      const untilBlocked = async () => {
-        let hasEnded = false;
-        const ended = migration.finally(() => {
-          hasEnded = true;
-        });
-        while (!hasEnded && !(await isBlocked()));
+      const slow = `DO $$ BEGIN WHILE NOT EXISTS (SELECT FROM finish) LOOP PERFORM pg_sleep(0.01); END LOOP; END $$`;
+      const migration = migrate(migrating, fresh.url, { migrations: [slow] });
+      let hasEnded = false;
+      const ended = migration.finally(() => {
+        hasEnded = true;
+      });
+      const isInProgress = async (what: string) =>
+        (
+          await holder.query(
+            `SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE $1`,
+            [what],
+          )
+        ).rows.length > 0;
+      // It waits for the lock of migrations, and then works.
+      for (const [what, release] of [
+        ['SELECT pg_advisory_lock(%', 'SELECT pg_advisory_unlock_all()'],
+        ['DO $$ BEGIN WHILE NOT EXISTS (SELECT FROM finish)%', 'INSERT INTO finish DEFAULT VALUES'],
+      ] as const) {
+        while (!hasEnded && !(await isInProgress(what)));
         if (hasEnded) await ended;
-      };
-      // It waits for the lock of migrations, and then for the table.
-      for (const release of ['SELECT pg_advisory_unlock_all()', 'COMMIT']) {
-        await untilBlocked();
         t.mock.timers.tick(24 * 3_600_000);
         await holder.query(release);
       }
+      await ended;
+    });
+
+    test('a migration that waits for a table lets the statements of running nodes through', { timeout: 60_000 }, async (t) => {
+      const fresh = await schemas.make({ hasTables: false });
+      const [reader, node] = [new pg.Client({ connectionString: fresh.url }), new pg.Client({ connectionString: fresh.url })];
+      const warnings: string[] = [];
+      const migrating = new Database({ url: fresh.url, log: { ...silent, warn: (_fields, text) => warnings.push(text) } });
+      t.after(() => Promise.all([reader.end(), node.end(), migrating.close()]));
+      await Promise.all([reader.connect(), node.connect()]);
+      await reader.query('CREATE TABLE used (n integer)');
+      await reader.query('BEGIN; SELECT FROM used');
+      const migration = migrate(migrating, fresh.url, {
+        ...{ migrations: ['ALTER TABLE used ADD COLUMN added integer'], tableLockMs: 20, retryMs: 20 },
+      });
+      while (warnings.length === 0) await node.query('INSERT INTO used VALUES (1)');
+      for (let n = 0; n < 20; n++) await node.query('INSERT INTO used VALUES (1)');
+      assert.deepEqual(warnings, ['schema migration waits for a transaction that uses a table, retrying']);
+      await reader.query('COMMIT');
       await migration;
+      await node.query('INSERT INTO used (added) VALUES (2)');
     });
 
     test('a statement is prepared again after a newer version has added a column', async () => {
@@ -310,7 +334,7 @@ if (typeof schemas === 'string') {
     test('instances of version 21 get the origins of the workflows that they ran, and not those of their messages', async () => {
       const fresh = await schemas.make({ hasTables: false });
       const older = new Database({ url: fresh.url, log: silent });
-      await migrate(older, fresh.url, MIGRATIONS.slice(0, 21));
+      await migrate(older, fresh.url, { migrations: MIGRATIONS.slice(0, 21) });
       await older.withConnection(async (client) => {
         await client.query(`
           INSERT INTO queue_instance (instance_id, region, name, created_at, current_signing_key, next_signing_key) VALUES
@@ -340,7 +364,7 @@ if (typeof schemas === 'string') {
     test('a database of a newer version is left unchanged', async () => {
       const fresh = await schemas.make({ hasTables: false });
       const newer = new Database({ url: fresh.url, log: silent });
-      await migrate(newer, fresh.url, [...MIGRATIONS, 'CREATE TABLE later ()']);
+      await migrate(newer, fresh.url, { migrations: [...MIGRATIONS, 'CREATE TABLE later ()'] });
       await newer.close();
       await assert.rejects(openPostgresStore({ url: fresh.url, log: silent }), (error) => {
         assert.ok(error instanceof StoreOpenError);

@@ -98,6 +98,9 @@ const sessionSettings = (idleTransactionMs: number): string => `${SYNCHRONOUS_CO
   SET statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET lock_timeout = ${LOCK_TIMEOUT_MS};
   SET idle_in_transaction_session_timeout = ${idleTransactionMs}`;
 
+/** Settings for statements that read whole tables, however long that takes. */
+const WHOLE_TABLE_SETTINGS = 'SET statement_timeout = 0; SET lock_timeout = 0';
+
 /** Returns a class of clients that connect to the server that is the primary when they are created. */
 const clientClassFor = (primary: Primary) =>
   class extends pg.Client {
@@ -128,6 +131,8 @@ export interface DatabaseOptions {
    * and the time, which are not about runs and are needed immediately.
    */
   readonly skipsConfirmation?: boolean;
+  /** Whether statements read whole tables (default false): they have no time limit on the server, and may scan and join tables. */
+  readonly readsWholeTables?: boolean;
   /** Called after each successful COMMIT with the time since it was sent. */
   readonly onCommit?: (durationMs: number) => void;
 }
@@ -135,6 +140,7 @@ export interface DatabaseOptions {
 export class Database implements Session {
   /** The features of the database, which are detected when the store is opened. */
   engine: Engine = POSTGRESQL;
+  readonly log: Log;
   private readonly pool: pg.Pool;
   private readonly primary: Primary;
   private readonly connectTimeoutMs: number;
@@ -146,7 +152,8 @@ export class Database implements Session {
 
   constructor(options: DatabaseOptions) {
     const { url, log, maxConnections = DEFAULT_CONNECTIONS, timeoutMs, idleTransactionMs } = options;
-    this.connectTimeoutMs = timeoutMs ?? CONNECT_TIMEOUT_MS;
+    this.log = log;
+    this.connectTimeoutMs = Math.min(timeoutMs ?? CONNECT_TIMEOUT_MS, CONNECT_TIMEOUT_MS);
     this.onCommit = options.onCommit;
     this.primary = options.primary ?? new Primary({ url, log });
     this.needsConfirmation = this.primary.hasSeveralServers && options.skipsConfirmation !== true;
@@ -187,7 +194,9 @@ export class Database implements Session {
       // The primary may have changed while this connection was opened.
       closeOtherServers();
       client
-        .query(sessionSettings(idleTransactionMs ?? IDLE_TRANSACTION_TIMEOUT_MS))
+        .query(
+          options.readsWholeTables ? WHOLE_TABLE_SETTINGS : sessionSettings(idleTransactionMs ?? IDLE_TRANSACTION_TIMEOUT_MS),
+        )
         .catch((error: Error) => log.warn({ error: error.message }, 'could not prepare a database connection'));
     });
   }

@@ -1,5 +1,7 @@
 /** Migrates the database to the latest schema, even if several processes start at once. */
+import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
+import type { Log } from '../../../ports/log.js';
 import { StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
 import { MIGRATIONS } from '../migrations/index.js';
 import { longQuery } from './client-session.js';
@@ -9,6 +11,14 @@ import { locationOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
 /** First half of the lock key: "EVST". The second half is the schema, so that servers with other schemas do not wait. */
 export const LOCK_CLASS = 0x45565354;
 export const OLDEST_SERVER_VERSION = 150_000;
+/**
+ * Maximum wait of a migration for a lock on a table, ms. While it waits, all later statements of running nodes on that table wait
+ * behind it.
+ */
+const TABLE_LOCK_MS = 2_000;
+/** Time between two attempts to lock a table, in which the statements of running nodes are executed, ms. */
+const TABLE_LOCK_RETRY_MS = 3_000;
+const LOCK_NOT_AVAILABLE = '55P03';
 const INVALID_CATALOG = '3D000';
 const AUTHENTICATION_ERROR = /^28/;
 
@@ -36,7 +46,33 @@ async function readSchemaVersion(client: pg.ClientBase): Promise<number> {
   return rows[0]?.version ?? 0;
 }
 
-async function applyMigrations(client: pg.ClientBase, location: string, migrations: readonly string[]): Promise<void> {
+/** The schema changes of all versions, and how long they wait for a table that another transaction uses. */
+export interface MigrationOptions {
+  readonly migrations?: readonly string[];
+  readonly tableLockMs?: number;
+  readonly retryMs?: number;
+}
+
+/** Executes one migration. Returns false, and changes nothing, if a table was locked by another transaction for too long. */
+async function tryMigration(client: pg.ClientBase, sql: string, version: number, tableLockMs: number): Promise<boolean> {
+  await client.query(`BEGIN; SET LOCAL lock_timeout = ${tableLockMs}`);
+  try {
+    await client.query(longQuery(sql));
+    await client.query(
+      'INSERT INTO schema_version VALUES (true, $1) ON CONFLICT (only_one) DO UPDATE SET version = excluded.version',
+      [version],
+    );
+    await client.query('COMMIT');
+    return true;
+  } catch (error) {
+    await client.query('ROLLBACK');
+    if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return false;
+    throw error;
+  }
+}
+
+async function applyMigrations(client: pg.ClientBase, location: string, log: Log, options: MigrationOptions): Promise<void> {
+  const { migrations = MIGRATIONS, tableLockMs = TABLE_LOCK_MS, retryMs = TABLE_LOCK_RETRY_MS } = options;
   const version = await readSchemaVersion(client);
   if (version > migrations.length) {
     throw new StoreOpenError(
@@ -47,17 +83,9 @@ async function applyMigrations(client: pg.ClientBase, location: string, migratio
   }
   for (const [index, sql] of migrations.entries()) {
     if (index < version) continue;
-    await client.query('BEGIN');
-    try {
-      await client.query(longQuery(sql));
-      await client.query(
-        'INSERT INTO schema_version VALUES (true, $1) ON CONFLICT (only_one) DO UPDATE SET version = excluded.version',
-        [index + 1],
-      );
-      await client.query('COMMIT');
-    } catch (error) {
-      await client.query('ROLLBACK');
-      throw error;
+    for (let attempt = 1; !(await tryMigration(client, sql, index + 1, tableLockMs)); attempt++) {
+      if (attempt === 1) log.warn({ version: index + 1 }, 'schema migration waits for a transaction that uses a table, retrying');
+      await pause(retryMs);
     }
   }
 }
@@ -72,11 +100,7 @@ export async function lockSchema(client: pg.ClientBase): Promise<void> {
 }
 
 /** Migrates the database. Rejects with StoreOpenError if it cannot be used. */
-export async function migrate(
-  database: Database,
-  url: string,
-  migrations: readonly string[] = MIGRATIONS,
-): Promise<ServerProperties> {
+export async function migrate(database: Database, url: string, options: MigrationOptions = {}): Promise<ServerProperties> {
   const location = locationOfUrl(url);
   try {
     return await database.withConnection(async (client) => {
@@ -89,7 +113,7 @@ export async function migrate(
       }
       // One of several starting processes migrates; the others wait for it, as long as it takes.
       await lockSchema(client);
-      await applyMigrations(client, location, migrations);
+      await applyMigrations(client, location, database.log, options);
       return serverFacts;
     });
   } catch (error) {
