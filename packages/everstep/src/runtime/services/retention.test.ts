@@ -170,32 +170,37 @@ test('removes a batch at a time and yields in between, then releases space the s
   }
 });
 
-test('logs a failure, continues with other instances, and tries again at the next sweep', async (t) => {
+test('logs a failure, continues with other states and instances, and tries again at the next sweep', async (t) => {
   const store = await openStore(t);
-  await addRun(store, 0);
-  await addRun(store, 1, 'succeeded', OTHER_INSTANCE);
-  await keep(store, { succeeded: atMost(0) });
+  await addRun(store, 0, 'canceled');
+  await addRun(store, 1);
+  await addRun(store, 2, 'succeeded', OTHER_INSTANCE);
+  await keep(store, { canceled: atMost(0), succeeded: atMost(0) });
   await keep(store, { succeeded: atMost(0) }, OTHER_INSTANCE);
   let isFaulty = true;
   const faulty: Store = {
     ...store,
+    async removeStagedSteps() {
+      if (isFaulty) throw new Error('a server is down');
+      return store.removeStagedSteps();
+    },
     async removeEndedRuns(query) {
-      if (isFaulty && query.instanceId === INSTANCE) throw new Error('the disk is full');
+      if (isFaulty && query.state === 'canceled' && query.instanceId === INSTANCE) throw new Error('the disk is full');
       return store.removeEndedRuns(query);
     },
   };
   const errors: string[] = [];
-  const log: Log = { ...quiet, error: ({ instanceId, error }) => errors.push(`${instanceId}: ${error}`) };
+  const log: Log = { ...quiet, error: ({ instanceId = 'all', error }) => errors.push(`${instanceId}: ${error}`) };
   const clock = new ManualClock();
   const retention = retentionOf(faulty, clock, log);
   retention.start();
   await retention.settled();
-  assert.deepEqual(errors, [`${INSTANCE}: Error: the disk is full`]);
-  assert.deepEqual([await statuses(store), await statuses(store, OTHER_INSTANCE)], [['succeeded'], []]);
+  assert.deepEqual(errors, ['all: Error: a server is down', `${INSTANCE}: Error: the disk is full`]);
+  assert.deepEqual([await statuses(store), await statuses(store, OTHER_INSTANCE)], [['canceled'], []]);
   isFaulty = false;
   clock.move(5 * MINUTE_MS);
   await retention.settled();
-  assert.deepEqual([errors.length, await statuses(store)], [1, []]);
+  assert.deepEqual([errors.length, await statuses(store)], [2, []]);
   await retention.stop();
 });
 

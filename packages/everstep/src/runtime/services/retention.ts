@@ -141,7 +141,7 @@ export class Retention {
   private async sweepAll(): Promise<void> {
     const { store } = this.options;
     this.sweepStartedAt = this.paceClock.now();
-    while (!this.isStopped && (await this.step(() => store.removeStagedSteps())));
+    await this.removeStagedSteps();
     const sweeps = (await store.accounts.listInstances()).map(({ instanceId }) => ({
       ...{ instanceId, removedRuns: 0 },
       steps: this.stepsOf(instanceId),
@@ -156,6 +156,15 @@ export class Retention {
     }
     // Includes space that an earlier sweep freed and did not release.
     while (!this.isStopped && (await this.step(() => store.releaseSpace())));
+  }
+
+  /** Never rejects: the staged steps of all instances are read together, and one server of a cluster may be unavailable. */
+  private async removeStagedSteps(): Promise<void> {
+    try {
+      while (!this.isStopped && (await this.step(() => this.options.store.removeStagedSteps())));
+    } catch (error) {
+      this.logFailure(error, {});
+    }
   }
 
   /**
@@ -189,30 +198,55 @@ export class Retention {
     return false;
   }
 
+  /** Removes each kind of data. If one fails, the others are removed before the error is thrown. */
   private async *stepsOf(instanceId: string): AsyncGenerator<StepResult, undefined> {
-    const { store, clock } = this.options;
-    const settings = (await store.instanceSettings({ instanceId })) ?? DEFAULT_INSTANCE_SETTINGS;
+    const settings = (await this.options.store.instanceSettings({ instanceId })) ?? DEFAULT_INSTANCE_SETTINGS;
     const bounds = this.options.bounds?.(instanceId);
     const retention = bounds ? limitRetention(settings.retention, bounds) : settings.retention;
-    for (const state of STATES) {
-      const query = removalQueryOf(instanceId, state, retention[state], clock.now());
-      for (let hasMore = query !== null; query && hasMore; ) {
-        const startedAt = this.paceClock.now();
-        const removedRuns = await store.removeEndedRuns({ ...query, limit: this.pace.items });
-        this.pace.stepTook(this.paceClock.now() - startedAt);
-        hasMore = removedRuns > 0;
-        yield { hasMore, removedRuns };
+    const failures: unknown[] = [];
+    for (const removal of [
+      ...STATES.map((state) => this.runRemoval(instanceId, state, retention[state])),
+      this.repairRemoval(instanceId, retention.deadLetter),
+      this.counterRemoval(instanceId),
+    ]) {
+      try {
+        yield* removal;
+      } catch (error) {
+        failures.push(error);
       }
     }
-    // Repairs are kept as long as dead letters, and for at least a month. Plans that were not started are removed after a month.
+    if (failures.length > 0) throw failures[0];
+  }
+
+  /** Removes the runs in one state that the rule does not keep. */
+  private async *runRemoval(instanceId: string, state: RetentionState, rule: RetentionRule): AsyncGenerator<StepResult> {
+    const { store, clock } = this.options;
+    const query = removalQueryOf(instanceId, state, rule, clock.now());
+    for (let hasMore = query !== null; query && hasMore; ) {
+      const startedAt = this.paceClock.now();
+      const removedRuns = await store.removeEndedRuns({ ...query, limit: this.pace.items });
+      this.pace.stepTook(this.paceClock.now() - startedAt);
+      hasMore = removedRuns > 0;
+      yield { hasMore, removedRuns };
+    }
+  }
+
+  /** Keeps repairs as long as dead letters, and for at least a month. Removes plans that were not started after a month. */
+  private async *repairRemoval(instanceId: string, { maxAgeMs }: RetentionRule): AsyncGenerator<StepResult> {
+    const { store, clock } = this.options;
     const now = clock.now();
     const plannedBefore = now - LIMITS.repairReportMs;
-    const { maxAgeMs } = retention.deadLetter;
     const before = maxAgeMs === null ? null : Math.min(plannedBefore, now - maxAgeMs);
     for (let hasMore = true; hasMore; ) {
       hasMore = await store.repairs.removeBefore({ instanceId, before, plannedBefore, limit: REPAIR_ITEMS_PER_STEP });
       yield { hasMore, removedRuns: 0 };
     }
+  }
+
+  /** Sums the counters of insights up to longer periods, and removes those past their retention. */
+  private async *counterRemoval(instanceId: string): AsyncGenerator<StepResult> {
+    const { store, clock } = this.options;
+    const now = clock.now();
     const { minutesMs, hoursMs } = this.options.insights ?? {
       minutesMs: LIMITS.insightMinutesMs,
       hoursMs: LIMITS.insightHoursMs,

@@ -118,6 +118,25 @@ export function retentionConformance(open: OpenStore): void {
     );
 
     test(
+      'keeps the newest runs, also those that end between two batches of a removal',
+      withStore(open, async (store) => {
+        for (let n = 1; n <= 8; n++) await apply(store, endedRun(sampleRun(n)));
+        const newest = (keepNewest: number, limit: number) => store.removeEndedRuns(removal('succeeded', { keepNewest, limit }));
+        assert.equal(await newest(3, 2), 2);
+        for (const n of [9, 10]) await apply(store, endedRun(sampleRun(n)));
+        let removedCount = 0;
+        for (let count = -1; count !== 0; removedCount += count) count = await newest(3, 2);
+        assert.equal(removedCount, 5);
+        assert.deepEqual(
+          await runIds(store),
+          [8, 9, 10].map((n) => sampleRun(n).workflowRunId),
+        );
+        assert.equal(await newest(5, 2), 0);
+        assert.equal(await newest(1, 2), 2);
+      }),
+    );
+
+    test(
       'leaves nothing of a run that it removed',
       withStore(open, async (store, underTest) => {
         const settings = { labels: ['gone'], flowControl: { key: 'gone' } };

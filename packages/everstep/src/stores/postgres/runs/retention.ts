@@ -117,8 +117,20 @@ const candidateOf = (row: Row): Candidate => ({
   steps: integer(row, 'steps'),
 });
 
+/** The oldest rows that retention by number removes: those up to `place`, which leaves `keepNewest` newer ones. */
+interface Boundary {
+  readonly keepNewest: number;
+  readonly place: string;
+}
+
 export class Retention {
   private readonly database: Database;
+  /**
+   * Boundaries of the removals in progress, by instance and state. The database counts all rows that are kept to find one, so a
+   * removal of many batches uses the same one. It remains valid while newer runs end. Dead letters have none, because users remove
+   * newer ones as well.
+   */
+  private readonly boundaries = new Map<string, Boundary>();
 
   constructor(database: Database) {
     this.database = database;
@@ -131,9 +143,16 @@ export class Retention {
       throw new RangeError(`limit must be a whole number of 1 or more, not ${limit}`);
     if (endedBefore === null && keepNewest === null) return 0;
     const source = state === 'deadLetter' ? DEAD_LETTERS : RUNS;
+    const boundaryKey = `${query.instanceId} ${state}`;
     for (;;) {
+      const earlierBoundary = this.boundaries.get(boundaryKey);
       const runKeys = await this.findOldest(source, query);
-      if (runKeys.length === 0) return 0;
+      if (runKeys.length === 0) {
+        this.boundaries.delete(boundaryKey);
+        // More runs may have ended since the boundary was found.
+        if (earlierBoundary !== undefined) continue;
+        return 0;
+      }
       const removedCount = await this.database.transaction((session) => removeRuns(session, source, query, runKeys));
       // Zero means that another process has already removed all of these runs. There may be others.
       if (removedCount > 0) return removedCount;
@@ -150,8 +169,8 @@ export class Retention {
       searches.push(this.database.query(searchStatement(source, bound), [instanceId, state, value, limit]));
     if (endedBefore !== null) search(`x.${source.endedAt} < $3::bigint`, endedBefore);
     if (keepNewest !== null) {
-      const [boundary] = await this.database.query(boundaryStatement(source), [instanceId, state, keepNewest]);
-      if (boundary) search('x.place <= $3::bigint', text(boundary, 'place'));
+      const place = await this.boundaryOf(source, { instanceId, state, keepNewest });
+      if (place !== null) search('x.place <= $3::bigint', place);
     }
     const candidatesByKey = new Map<string, Candidate>();
     for (const foundRows of await Promise.all(searches))
@@ -164,6 +183,22 @@ export class Retention {
       return false;
     });
     return candidates.slice(0, endIndex === -1 ? limit : endIndex).map(({ runKey }) => runKey);
+  }
+
+  /** Returns the place of the newest row to remove; null if there are not more than `keepNewest` rows. */
+  private async boundaryOf(
+    source: RemovableRows,
+    { instanceId, state, keepNewest }: Pick<RemovalQuery, 'instanceId' | 'state'> & { readonly keepNewest: number },
+  ): Promise<string | null> {
+    const key = `${instanceId} ${state}`;
+    const known = this.boundaries.get(key);
+    if (known?.keepNewest === keepNewest) return known.place;
+    this.boundaries.delete(key);
+    const [row] = await this.database.query(boundaryStatement(source), [instanceId, state, keepNewest]);
+    if (!row) return null;
+    const place = text(row, 'place');
+    if (source === RUNS) this.boundaries.set(key, { keepNewest, place });
+    return place;
   }
 }
 
