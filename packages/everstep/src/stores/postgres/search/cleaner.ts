@@ -2,19 +2,24 @@
  * Removes documents of removed namespaces in the background, releases their space, and analyzes tables that have grown.
  */
 
+import { StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
 import { longQuery } from '../connection/client-session.js';
 import { integer, textOrNull } from '../connection/columns.js';
 import { type Database, statement, unpreparedStatement } from '../connection/connection.js';
+import { sqlStateOf } from '../connection/errors.js';
 import { createTableSql, findTable, lockCollection, retryOnTableChange, type StoredNamespace, tableName } from './collection.js';
 import { estimateRowCount } from './ranked-search.js';
 
 /** Maximum number of documents removed in one transaction. */
 const MAX_REMOVED_AT_ONCE = 2000;
 /**
- * Maximum number of remaining documents that are copied to a new table. The copy blocks writes to the index for some seconds. If
- * more documents remain, later documents reuse the space.
+ * Maximum number and size of the remaining documents that are copied to a new table. The copy blocks writes to the index for some
+ * seconds. If more documents remain, later documents reuse the space.
  */
 const MAX_COPIED = 50_000;
+const MAX_COPIED_BYTES = 32 * 1024 * 1024;
+/** The copy took too long, or writes to the index did not end in time. */
+const COPY_TIMEOUTS: readonly (string | null)[] = ['57014', '55P03'];
 /** The remaining documents are copied if at least this many documents are gone for each one that remains. */
 const MIN_GONE_PER_REMAINING = 3;
 /** Number of documents that this process writes to a table before it checks whether the statistics of the table are up to date. */
@@ -23,6 +28,7 @@ const CHECK_AFTER_DOCUMENTS = 20_000;
 const SELECT_DELETED_NAMESPACES = statement('SELECT number FROM search_namespace WHERE index_id = $1 AND gone ORDER BY number');
 const SUM_DOCUMENTS = statement(`
   SELECT coalesce(sum(documents) FILTER (WHERE NOT gone), 0)::bigint AS left,
+    coalesce(sum(bytes) FILTER (WHERE NOT gone), 0)::bigint AS left_bytes,
     coalesce(sum(documents) FILTER (WHERE gone), 0)::bigint AS gone
   FROM search_namespace WHERE index_id = $1`);
 const RENUMBER = statement('UPDATE search_collection SET number = DEFAULT WHERE index_id = $1 RETURNING number');
@@ -97,7 +103,7 @@ export class Cleaner {
   private async removeGone(indexId: string): Promise<void> {
     const table = await findTable(this.database, indexId);
     const namespaces = (await this.database.query(SELECT_DELETED_NAMESPACES, [indexId])).map((row) => integer(row, 'number'));
-    if (table === null || namespaces.length === 0 || (await this.copyRemaining(indexId))) return;
+    if (table === null || namespaces.length === 0 || (await this.tryToCopyRemaining(indexId))) return;
     for (const namespace of namespaces)
       for (let after: string | null = ''; after !== null && !this.isClosed; )
         after = await this.removeNextDocuments(table, namespace, after);
@@ -107,7 +113,16 @@ export class Cleaner {
     await this.maintain(`VACUUM ${table}`);
   }
 
-  /** Copies the remaining documents to a new table and drops the old one. Returns false if too many remain. */
+  /** Copies the remaining documents to a new table and drops the old one. Returns false if too many remain or it takes too long. */
+  private async tryToCopyRemaining(indexId: string): Promise<boolean> {
+    try {
+      return await this.copyRemaining(indexId);
+    } catch (error) {
+      if (COPY_TIMEOUTS.includes(sqlStateOf(error instanceof StoreUnavailableError ? error.cause : error))) return false;
+      throw error;
+    }
+  }
+
   private copyRemaining(indexId: string): Promise<boolean> {
     return this.database.transaction(async (session) => {
       const collection = await lockCollection(session, indexId);
@@ -116,7 +131,8 @@ export class Cleaner {
       const [sums] = await session.query(SUM_DOCUMENTS, [indexId]);
       if (!sums || namespaces.length === 0) return true;
       const [remainingCount, goneCount] = [integer(sums, 'left'), integer(sums, 'gone')];
-      if (remainingCount > MAX_COPIED || goneCount < remainingCount * MIN_GONE_PER_REMAINING) return false;
+      if (remainingCount > MAX_COPIED || integer(sums, 'left_bytes') > MAX_COPIED_BYTES) return false;
+      if (goneCount < remainingCount * MIN_GONE_PER_REMAINING) return false;
       const [row] = await session.query(RENUMBER, [indexId]);
       if (!row) throw new Error('the table was not renumbered');
       const [oldTable, newTable] = [tableName(collection), tableName(integer(row, 'number'))];

@@ -149,6 +149,26 @@ if (typeof schemas === 'string') {
       );
     });
 
+    test('if the copy of what is left takes too long, removed documents are deleted in place', async (t) => {
+      const documents = await harness(t);
+      const [gone, kept] = [target, { ...target, namespace: 'kept' }];
+      await documents.upsert({ ...gone, documents: numbered(50, () => ({ text: 'gone' })) });
+      await documents.upsert({ ...kept, documents: numbered(5, () => ({ text: 'kept' })) });
+      const [table] = await tables();
+      await database.withConnection(async (client) => {
+        // The copy is the only statement that changes the number of the table.
+        await client.query(`CREATE FUNCTION too_slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+          IF NEW.number <> OLD.number THEN RAISE SQLSTATE '57014' USING MESSAGE = 'canceling statement due to statement timeout'; END IF;
+          RETURN NEW; END $$`);
+        await client.query('CREATE TRIGGER slow BEFORE UPDATE ON search_collection FOR EACH ROW EXECUTE FUNCTION too_slow()');
+      });
+      t.after(() => database.withConnection((client) => client.query('DROP FUNCTION too_slow CASCADE')));
+      assert.equal(await documents.removeNamespace(gone), true);
+      await documents.resume(target);
+      const { rows } = await database.withConnection((client) => client.query(`SELECT count(*)::integer AS n FROM ${table}`));
+      assert.deepEqual([await tables(), rows], [[table], [{ n: 5 }]]);
+    });
+
     test('when several nodes write, empty and drop at once, each sees all or nothing of the changes of others', async (t) => {
       const nodes = [await harness(t), open(), open()];
       const writes = nodes.flatMap((node, n) =>
