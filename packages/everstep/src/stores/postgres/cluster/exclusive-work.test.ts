@@ -13,7 +13,7 @@ if (typeof schemas === 'string') {
 } else {
   const [schema, other] = [await schemas.make(), await schemas.make()];
   // As few connections as possible: waiting processes must not take them from working ones.
-  const open = (url: string) => new Database({ url, log, maxConnections: 4 });
+  const open = (url: string) => new Database({ url, log, maxConnections: 5 });
   const databases = [open(schema.url), open(schema.url), open(other.url)];
   const [one, two, elsewhere] = databases.map((database) => new ExclusiveWork(database));
   assert.ok(one && two && elsewhere);
@@ -65,6 +65,17 @@ if (typeof schemas === 'string') {
       release();
       assert.equal(await first, true);
       assert.equal(await two.tryExclusively('retention', async () => {}), true);
+    });
+
+    test('each kind of background work of a process starts while the others are in progress', async () => {
+      let release = (): void => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const works = ['retention', 'removal', 'groups'].map((name) => one.tryExclusively(name, () => held));
+      assert.equal(await one.tryExclusively('alerts', async () => {}), true);
+      release();
+      assert.deepEqual(await Promise.all(works), [true, true, true]);
     });
 
     test('the next work starts after work that fails', async () => {

@@ -5,8 +5,11 @@ import type { Database } from '../connection/connection.js';
 /** Maximum wait for a lock, shorter than the client's timeout for a response. */
 const MAX_WAIT = '40s';
 const LOCK_TIMEOUT = '55P03';
-/** Maximum number of connections that hold or wait for a lock, so that enough others remain for the work itself. */
-const MAX_CONNECTIONS = 3;
+/**
+ * Maximum number of connections that hold or wait for a lock, so that enough others remain for the work itself. Each kind of
+ * background work of a node has one, so that none waits for another.
+ */
+const MAX_CONNECTIONS = 4;
 
 const LOCK_KEY = `hashtextextended(current_schema() || ' everstep ' || $1, 0)`;
 
