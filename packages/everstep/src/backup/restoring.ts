@@ -1,6 +1,7 @@
 /** Restores a backup into an empty data directory. */
 import { mkdir, readdir, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { syncDirectory } from '../bootstrap/private-file.js';
 import { codeOf, fileError } from '../bootstrap/start-error.js';
 import { verifyBackup } from './checking.js';
 import { BackupError, digestOf, type Manifest, STORE_FILE } from './contents.js';
@@ -54,7 +55,11 @@ async function restoreFiles({ from, dataDir, secret, signal }: RestoreOptions): 
           `${path} does not match its checksum after it was restored: the disk may be failing. Restore to another disk.`,
         );
     }
-    await rename(join(dataDir, UNFINISHED_STORE_FILE), join(dataDir, STORE_FILE));
+    for (const directory of new Set(restoredFiles.map(dirname))) await syncDirectory(directory);
+    const storeFile = join(dataDir, STORE_FILE);
+    restoredFiles.push(storeFile);
+    await rename(join(dataDir, UNFINISHED_STORE_FILE), storeFile);
+    await syncDirectory(dataDir);
     return manifest;
   } catch (error) {
     await removeCopy(dataDir, restoredFiles, isNew);

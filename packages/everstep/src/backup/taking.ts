@@ -1,9 +1,9 @@
 /** Makes a backup: copies everything, checks the copies, and writes the manifest. */
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, open, rm, stat } from 'node:fs/promises';
+import { mkdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { writePrivately } from '../bootstrap/private-file.js';
+import { syncDirectory, syncFile, writePrivately } from '../bootstrap/private-file.js';
 import { inspectFiles } from './checking.js';
 import {
   type BackedUpFile,
@@ -43,22 +43,11 @@ export interface BackupResult {
   readonly isOnline: boolean;
 }
 
-/** Syncs a file or directory to disk. */
-async function sync(path: string): Promise<void> {
-  const file = await open(path, 'r');
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
 /** Writes the manifest durably. It is written last, and a failure leaves none. */
 async function writeManifest(directory: string, text: string): Promise<void> {
   const file = join(directory, MANIFEST_FILE);
   await writePrivately(file, text);
-  if (process.platform === 'win32') return;
-  await sync(directory).catch(async (error) => {
+  await syncDirectory(directory).catch(async (error) => {
     await rm(file, { force: true });
     throw error;
   });
@@ -95,7 +84,7 @@ async function copyAndCheck(options: BackupOptions): Promise<CopiedFiles> {
     const { schema, counts } = await inspectFiles(to, writtenPaths, signal);
     const files: BackedUpFile[] = [];
     for (const path of writtenPaths) {
-      await sync(filePath(path));
+      await syncFile(filePath(path));
       files.push({ path, bytes: (await stat(filePath(path))).size, sha256: await digestOf(filePath(path), signal) });
     }
     return { remove, files, isOnline: serverCopy !== null, manifestFields: { version, beganAt, endedAt, schema, counts } };

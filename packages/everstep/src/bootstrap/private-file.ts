@@ -29,6 +29,17 @@ export async function writePrivately(file: string, text: string): Promise<void> 
   }
 }
 
+/** Makes the content of a file durable. */
+export async function syncFile(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  await file.sync().finally(() => file.close());
+}
+
+/** Makes the names of the files in a directory durable. Windows cannot sync directories and does not need it. */
+export async function syncDirectory(path: string): Promise<void> {
+  if (process.platform !== 'win32') await syncFile(path);
+}
+
 /** Like `writePrivately`, but leaves a private file with this content unchanged, so that no disk space is required. */
 export async function updatePrivately(file: string, text: string): Promise<void> {
   if (!(await hasPrivateContent(file, text))) await writePrivately(file, text);

@@ -4,14 +4,14 @@
  * Keeps invariant 34.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { link, open, readFile, rm } from 'node:fs/promises';
+import { link, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import { parseSecretKeys, type SecretKeys } from '../config/secret-keys.js';
 import type { AccountStore } from '../ports/stores/account-store.js';
 import { inspectSecrets, sealAccounts, sealStored } from '../secrets/sealed-accounts.js';
 import { createSealer, PLAIN_SEALER, type Sealer, SecretsError } from '../secrets/sealed-values.js';
-import { writePrivately } from './private-file.js';
+import { syncDirectory, writePrivately } from './private-file.js';
 import { codeOf, StartError } from './start-error.js';
 
 export const SECRETS_KEY_FILE = 'secrets.key';
@@ -40,10 +40,7 @@ async function createKeyFile(dataDir: string): Promise<SecretKeys> {
     await link(draft, file).catch((error) => {
       if (codeOf(error) !== 'EEXIST') throw error;
     });
-    if (process.platform !== 'win32') {
-      const directory = await open(dataDir, 'r');
-      await directory.sync().finally(() => directory.close());
-    }
+    await syncDirectory(dataDir);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new SecretsError('secrets-key-file', `Cannot write the secrets key to ${file}: ${reason}.`, error);

@@ -1,9 +1,10 @@
 /** Reads and writes the files of a backup, whether they are encrypted or not. */
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { syncFile } from '../../bootstrap/private-file.js';
 import { codeOf } from '../../bootstrap/start-error.js';
 import { type BackedUpFile, BackupError } from '../contents.js';
 import type { BackupCipher } from './backup-cipher.js';
@@ -19,12 +20,7 @@ export const pathInBackup = (directory: string, path: string, cipher: BackupCiph
 
 async function writeDurably(source: AsyncIterable<Uint8Array>, to: string, signal?: AbortSignal): Promise<void> {
   await pipeline(source, createWriteStream(to, { flags: 'wx', mode: OWNER_ONLY }), signal ? { signal } : {});
-  const file = await open(to, 'r');
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await syncFile(to);
 }
 
 /** A backup directory with the cipher of its files, and a signal that ends their reads and writes. */
