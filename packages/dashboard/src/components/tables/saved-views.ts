@@ -48,7 +48,7 @@ export const removeView = (views: readonly SavedView[], { page, name }: Pick<Sav
 
 let known: { readonly text: string; readonly views: readonly SavedView[] } = { text: '[]', views: [] };
 /** Whether the views in memory could not be stored. */
-let isUnstored = false;
+let isUnsaved = false;
 const listeners = new Set<() => void>();
 const notify = (): void => {
   for (const listener of listeners) listener();
@@ -56,7 +56,7 @@ const notify = (): void => {
 
 /** Returns the stored views, which another tab may have changed. The result stays the same object until they change. */
 export function savedViews(): readonly SavedView[] {
-  const text = isUnstored ? known.text : (storedText(KEY) ?? known.text);
+  const text = isUnsaved ? known.text : (storedText(KEY) ?? known.text);
   if (text !== known.text) known = { text, views: viewsIn(text) };
   return known.views;
 }
@@ -66,7 +66,7 @@ export function changeViews(edit: (stored: readonly SavedView[]) => readonly Sav
   const views = edit(savedViews());
   known = { text: JSON.stringify(views), views };
   storeText(KEY, known.text);
-  isUnstored = storedText(KEY) !== known.text;
+  isUnsaved = storedText(KEY) !== known.text;
   notify();
 }
 

@@ -145,7 +145,7 @@ export interface Run extends RunIdentity {
   readonly status: RunStatus;
   /** Position of the next new step: every lower position is recorded or has a task. */
   readonly nextStepId: number;
-  /** Recorded positions above `nextStepId`: parallel steps kept by a fork whose code was not called yet. Absent if there are none. */
+  /** Recorded positions after `nextStepId`: parallel steps kept by a fork whose code was not called yet. Absent if none. */
   readonly ahead?: readonly number[];
   readonly journalLength: number;
   /** Total size of all recorded results in bytes. */
