@@ -85,4 +85,21 @@ describe('the invariants of a database', { skip: typeof schemas === 'string' ? s
       }
     });
   }
+
+  test('all checks read one state of the database, without a time limit', async (t) => {
+    const store = await openPostgresStore({ url: schema.url, log });
+    await store.close();
+    const texts: string[] = [];
+    const { query } = pg.Client.prototype;
+    t.mock.method(pg.Client.prototype, 'query', function (this: pg.Client, ...args: unknown[]) {
+      const [sent] = args;
+      texts.push(typeof sent === 'string' ? sent : String((sent as { readonly text?: unknown }).text));
+      return Reflect.apply(query, this, args);
+    });
+    const results = await verifyDatabase(schema.url, log);
+    const [settings, begin, ...checks] = texts;
+    assert.match(String(settings), /statement_timeout = 0/);
+    assert.match(String(begin), /^BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY/);
+    assert.deepEqual([checks.length, checks.indexOf('COMMIT')], [results.length + 1, results.length]);
+  });
 });
