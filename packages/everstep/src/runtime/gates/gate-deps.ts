@@ -72,6 +72,18 @@ export class ControlWrites {
     this.retries.add(cancel);
   }
 
+  /** Runs the operation, again a second after each failure. Resolves when it succeeds, and never if the gates stop first. */
+  async repeat(operation: () => Promise<void>, onFailed: (error: unknown) => void): Promise<void> {
+    for (;;) {
+      try {
+        return await operation();
+      } catch (error) {
+        onFailed(error);
+        await new Promise<void>((resolve) => this.retryLater(resolve));
+      }
+    }
+  }
+
   /** Cancels the operations to repeat. Resolves when no write is in progress. */
   async stop(): Promise<void> {
     this.isStopped = true;

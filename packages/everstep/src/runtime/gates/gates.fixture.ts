@@ -20,6 +20,8 @@ export class MemoryGateStore implements GateStore, ControlCommits {
   settings: InstanceSettings | null = null;
   commits = 0;
   latencyMs: () => number = () => 0;
+  /** Time from the moment whose state a read returns until it returns. */
+  readLatencyMs = 0;
   /** Whether commits and reads fail. */
   isBroken = false;
   private readonly clock: SimulatedClock;
@@ -76,8 +78,11 @@ export class MemoryGateStore implements GateStore, ControlCommits {
     return part === 'paused' ? { ...existing, paused: state.paused } : { ...existing, ...state, paused: existing.paused };
   }
 
-  private read<Value>(value: Value): Promise<Value> {
-    return this.isBroken ? Promise.reject(new Error('the disk is gone')) : Promise.resolve(value);
+  private async read<Value>(value: Value): Promise<Value> {
+    const returnsAt = this.clock.now() + this.readLatencyMs;
+    if (this.readLatencyMs > 0) await new Promise<void>((resolve) => this.clock.setTimer(returnsAt, resolve));
+    if (this.isBroken) throw new Error('the disk is gone');
+    return value;
   }
   async findFlowControl({ key }: { key: string }): Promise<FlowControlState | null> {
     return this.read(this.keys.get(key) ?? null);

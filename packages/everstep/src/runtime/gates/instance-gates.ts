@@ -13,9 +13,10 @@ import {
 } from '../../engine/runs/run.js';
 import type { GateCounts, KeyCounts } from '../../ports/observer.js';
 import type { DestinationStatus, FlowControlChange, FlowControlStatus, WaitReason } from '../services/workflow-service.js';
-import { type DestinationState, restoredState } from './breaker.js';
 import type { DeliveryResult } from './delivery.js';
-import { Destination, type DestinationInstance } from './destination.js';
+import { restoredState } from './destinations/breaker.js';
+import { Destination, type DestinationInstance } from './destinations/destination.js';
+import { SETTINGS, StoredSettings, type StoredState } from './destinations/stored-settings.js';
 import { FlowKey, type FlowKeyInstance } from './flow-key.js';
 import type { GateDeps } from './gate-deps.js';
 import { applyChange, areSameLimits, partOf } from './limit-changes.js';
@@ -39,16 +40,18 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   private readonly earlyDeliveries = new WaitList();
   /** The settings of the instance; null until they are read. */
   private cachedSettings: InstanceSettings | null = null;
-  private readInProgress: Promise<InstanceSettings> | null = null;
+  private readonly stored: StoredSettings;
+  private readonly readerOf = (key: string) => () => this.deps.store.findFlowControl({ instanceId: this.instanceId, key });
   private readonly faultOf = (error: unknown) => ({ instanceId: this.instanceId, error: String(error) });
 
   constructor(instanceId: string, deps: GateDeps) {
     this.instanceId = instanceId;
     this.deps = deps;
+    this.stored = new StoredSettings(instanceId, deps, (state) => this.applyStored(state));
   }
 
   get isBusy(): boolean {
-    if (this.readInProgress) return true;
+    if (this.stored.isReading) return true;
     for (const flowKey of this.flowKeys.values()) if (flowKey.isBusy) return true;
     for (const destination of this.destinationMap.values()) if (destination.isBusy) return true;
     for (const line of this.lines.values()) if (!line.isLoaded) return true;
@@ -59,7 +62,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   offer(delivery: GatedDelivery): void {
     if (!this.cachedSettings) {
       this.earlyDeliveries.add(delivery);
-      if (this.earlyDeliveries.size === 1) this.readSoon();
+      if (this.earlyDeliveries.size === 1) void this.stored.reload();
       return;
     }
     const { queue } = delivery.limits;
@@ -184,13 +187,15 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     const destination = this.destinationOf(origin);
     const previousState = destination.state;
     const hold: DestinationHold = { origin, by: 'hand', reason, since: this.deps.clock.now() };
-    destination.holdByHand(hold);
-    try {
-      await this.writeHold(origin, hold);
-    } catch (error) {
-      if (destination.state.hold === hold) destination.restore(previousState);
-      throw error;
-    }
+    await this.stored.change(origin, async () => {
+      destination.holdByHand(hold);
+      try {
+        await this.writeHold(origin, hold);
+      } catch (error) {
+        if (destination.state.hold === hold) destination.restore(previousState);
+        throw error;
+      }
+    });
   }
 
   async releaseDestination(origin: string): Promise<boolean> {
@@ -198,9 +203,11 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     const destination = this.destinationMap.get(origin);
     const hold = destination?.state.hold;
     if (!destination || !hold) return false;
-    await this.writeHold(origin, null);
-    // A hold that was set in the meantime remains.
-    if (destination.state.hold === hold) destination.lift();
+    await this.stored.change(origin, async () => {
+      await this.writeHold(origin, null);
+      // A hold that was set in the meantime remains.
+      if (destination.state.hold === hold) destination.lift();
+    });
     return true;
   }
 
@@ -210,38 +217,30 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   async changeSettings(settings: InstanceSettings): Promise<void> {
     await this.read();
-    await this.deps.control.write({ kind: 'set-instance-settings', instanceId: this.instanceId, settings });
-    this.cachedSettings = settings;
-    for (const destination of [...this.destinationMap.values()]) destination.settingsChanged();
+    await this.stored.change(SETTINGS, async () => {
+      await this.deps.control.write({ kind: 'set-instance-settings', instanceId: this.instanceId, settings });
+      this.cachedSettings = settings;
+      for (const destination of [...this.destinationMap.values()]) destination.settingsChanged();
+    });
   }
 
   // ---------------------------------------------------------------- changes of other nodes
 
   async reloadKey(key: string, isReset: boolean): Promise<void> {
     const flowKey = this.flowKeys.get(key);
-    await flowKey?.reload(() => this.deps.store.findFlowControl({ instanceId: this.instanceId, key }));
+    const isLoading = flowKey?.isLoaded === false;
+    await flowKey?.reload(this.readerOf(key));
+    // The load in progress may be older than the change.
+    if (flowKey && isLoading) await this.load(flowKey);
     if (isReset) flowKey?.resetRate();
   }
 
   async reloadQueue(name: string): Promise<void> {
-    if (!this.lines.has(name)) return;
-    const queue = await this.deps.store.findQueue({ instanceId: this.instanceId, name });
-    this.lines.get(name)?.setRules(queue);
+    await this.lines.get(name)?.reload(() => this.deps.store.findQueue({ instanceId: this.instanceId, name }));
   }
 
   async reloadSettings(): Promise<void> {
-    if (!this.cachedSettings) return;
-    const { settings, holds } = await this.readStored();
-    this.cachedSettings = settings;
-    const heldOrigins = new Set(holds.map(({ origin }) => origin));
-    for (const hold of holds) {
-      const destination = this.destinationOf(hold.origin);
-      if (!destination.state.hold) destination.restore(restoredState(hold, settings.breaker, this.deps.clock.now()));
-    }
-    for (const [origin, destination] of [...this.destinationMap]) {
-      destination.settingsChanged();
-      if (destination.state.hold && !heldOrigins.has(origin)) destination.lift();
-    }
+    if (this.cachedSettings || this.stored.isReading) await this.stored.reload();
   }
 
   async reloadAll(): Promise<void> {
@@ -316,7 +315,11 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   }
 
   get breaker(): InstanceSettings['breaker'] {
-    return (this.cachedSettings ?? DEFAULT_INSTANCE_SETTINGS).breaker;
+    return this.currentSettings.breaker;
+  }
+
+  private get currentSettings(): InstanceSettings {
+    return this.cachedSettings ?? DEFAULT_INSTANCE_SETTINGS;
   }
 
   couldStart({ limits }: GatedDelivery): boolean {
@@ -325,10 +328,13 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   /** Stores the current hold, with retries until it is stored. */
   onHoldChanged(origin: string): void {
-    this.writeHold(origin, this.destinationMap.get(origin)?.state.hold ?? null).catch((error: unknown) => {
-      this.deps.log.warn({ ...this.faultOf(error), origin }, 'could not store a destination hold, retrying in 1 s');
-      this.deps.control.retryLater(() => this.onHoldChanged(origin));
-    });
+    const { control, log } = this.deps;
+    void this.stored.change(origin, () =>
+      control.repeat(
+        () => this.writeHold(origin, this.destinationMap.get(origin)?.state.hold ?? null),
+        (error) => log.warn({ ...this.faultOf(error), origin }, 'could not store a destination hold, retrying in 1 s'),
+      ),
+    );
   }
 
   private lineOf(name: string): QueueLine {
@@ -373,7 +379,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   }
 
   private async load(flowKey: FlowKey): Promise<void> {
-    const read = () => this.deps.store.findFlowControl({ instanceId: this.instanceId, key: flowKey.key });
+    const read = this.readerOf(flowKey.key);
     flowKey.load(await read());
     if (flowKey.hasChangedDuringLoad) await flowKey.reload(read);
   }
@@ -386,10 +392,10 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     });
   }
 
-  private destinationOf(origin: string, initialState?: DestinationState): Destination {
+  private destinationOf(origin: string): Destination {
     let destination = this.destinationMap.get(origin);
     if (!destination) {
-      destination = new Destination(origin, this, this.deps.clock, initialState);
+      destination = new Destination(origin, this, this.deps.clock);
       removeIdle(this.destinationMap, ({ isBlocking }) => !isBlocking);
       this.destinationMap.set(origin, destination);
     }
@@ -398,40 +404,31 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   // ---------------------------------------------------------------- stored state
 
-  private read(): Promise<InstanceSettings> {
-    if (this.cachedSettings) return Promise.resolve(this.cachedSettings);
-    this.readInProgress ??= this.readAll().finally(() => {
-      this.readInProgress = null;
-    });
-    return this.readInProgress;
+  private async read(): Promise<InstanceSettings> {
+    if (!this.cachedSettings) await this.stored.read();
+    return this.currentSettings;
   }
 
-  private readSoon(): void {
-    this.read().catch((error: unknown) => {
-      this.deps.log.warn(this.faultOf(error), 'could not read the settings of a queue instance, retrying in 1 s');
-      this.deps.control.retryLater(() => this.readSoon());
-    });
-  }
-
-  private async readAll(): Promise<InstanceSettings> {
-    const { settings, holds } = await this.readStored();
-    this.cachedSettings = settings;
+  private applyStored({ settings, holds, keeps }: StoredState): void {
+    if (!keeps(SETTINGS)) this.cachedSettings = settings;
+    const heldOrigins = new Set(holds.map(({ origin }) => origin));
     for (const hold of holds) {
-      const initialState = restoredState(hold, settings.breaker, this.deps.clock.now());
-      this.destinationOf(hold.origin, initialState).settingsChanged();
+      if (keeps(hold.origin)) continue;
+      const destination = this.destinationOf(hold.origin);
+      if (hold.by === 'hand') destination.holdByHand(hold);
+      else if (destination.state.hold?.by !== 'breaker')
+        destination.restore(restoredState(hold, this.breaker, this.deps.clock.now()));
+    }
+    for (const [origin, destination] of [...this.destinationMap]) {
+      destination.settingsChanged();
+      if (destination.state.hold && !heldOrigins.has(origin) && !keeps(origin)) destination.lift();
     }
     for (let next = this.earlyDeliveries.first; next; next = this.earlyDeliveries.first) {
       this.earlyDeliveries.remove(next);
       this.offer(next);
     }
-    return settings;
   }
 
-  private async readStored(): Promise<{ readonly settings: InstanceSettings; readonly holds: readonly DestinationHold[] }> {
-    const query = { instanceId: this.instanceId };
-    const [settings, holds] = await Promise.all([this.deps.store.instanceSettings(query), this.deps.store.listHolds(query)]);
-    return { settings: settings ?? DEFAULT_INSTANCE_SETTINGS, holds };
-  }
   private writeHold(origin: string, hold: DestinationHold | null): Promise<void> {
     return this.deps.control.write({ kind: 'set-hold', instanceId: this.instanceId, origin, hold });
   }

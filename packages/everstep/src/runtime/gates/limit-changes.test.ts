@@ -204,3 +204,50 @@ test('a longer period does not extend a window from before a crash that may have
   await harness.passTime(150);
   assert.equal(harness.starts.length, 2);
 });
+
+test('limits that another node stores while the key is being loaded are confirmed when they apply', async () => {
+  const harness = new GateHarness();
+  await harness.get(harness.gates.instanceSettings({ instanceId: INSTANCE }), 0);
+  harness.store.readLatencyMs = 10;
+  harness.offer('k');
+  await harness.passTime(5);
+  await harness.store.commitControl({
+    guards: [],
+    writes: [{ kind: 'put-flow-control', instanceId: INSTANCE, flowControl: { key: 'k', parallelism: 1 }, at: harness.now }],
+  });
+  let isConfirmed = false;
+  void harness.gates.reloadKey(INSTANCE, 'k', false).then(() => {
+    isConfirmed = true;
+  });
+  await harness.passTime(5);
+  assert.deepEqual([harness.startedRuns, isConfirmed], [['r0'], false]);
+  await harness.passTime(50);
+  assert.equal(isConfirmed, true);
+  harness.offer('k');
+  assert.deepEqual(harness.startedRuns, ['r0']);
+});
+
+test('a read of a queue that is older than a change does not replace it', async () => {
+  const harness = new GateHarness();
+  const rules = { name: 'q', parallelism: 1, paused: false, createdAt: 1, updatedAt: 1 };
+  const offer = (runKey: string) => {
+    const limits = { instanceId: INSTANCE, flowControlKey: null, origin: 'http://app:80', queue: 'q' };
+    harness.gates.offer({ runKey, slot: 0, limits });
+  };
+  offer('m0');
+  await harness.passTime(0);
+  offer('m1');
+  harness.store.queues.set('q', rules);
+  harness.store.readLatencyMs = 10;
+  void harness.gates.reloadQueue(INSTANCE, 'q');
+  await harness.passTime(5);
+  const changedRules = { ...rules, parallelism: 2 };
+  harness.store.queues.set('q', changedRules);
+  harness.gates.onQueueChanged(INSTANCE, 'q', changedRules);
+  assert.deepEqual(harness.startedRuns, ['m0', 'm1']);
+  await harness.passTime(20);
+  harness.endRun('m0');
+  harness.gates.leaveQueue({ instanceId: INSTANCE, queue: 'q', runKey: 'm0' });
+  offer('m2');
+  assert.deepEqual(harness.startedRuns, ['m0', 'm1', 'm2']);
+});

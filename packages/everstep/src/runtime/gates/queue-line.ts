@@ -31,6 +31,8 @@ export class QueueLine {
   private rules: QueueRules | null = null;
   /** Rules that were set, and runs that ended, while the queue was being loaded. */
   private earlyRules: QueueRules | null = null;
+  /** Number of changes of the rules, including those of which other nodes have notified this one. */
+  private changeCount = 0;
   private readonly earlyEnds = new Set<string>();
   private isPumping = false;
   private isStopped = false;
@@ -67,8 +69,20 @@ export class QueueLine {
     this.pump();
   }
 
+  /** Applies the settings that another node has stored. `read` reads them; a read that is older than a change is repeated. */
+  async reload(read: () => Promise<Queue | null>): Promise<void> {
+    this.changeCount++;
+    let [changeCount, queue] = [-1, null as Queue | null];
+    while (changeCount !== this.changeCount) {
+      changeCount = this.changeCount;
+      queue = await read();
+    }
+    this.setRules(queue);
+  }
+
   /** Applies new settings, or null if the queue was deleted. They also affect messages that wait. */
   setRules(queue: Queue | null): void {
+    this.changeCount++;
     const rules = queue ?? ONE_AT_A_TIME;
     if (this.rules) this.rules = rules;
     else this.earlyRules = rules;

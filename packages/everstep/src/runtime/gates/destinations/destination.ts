@@ -3,12 +3,12 @@
  * hold ends. A worker URL without a connected worker holds its deliveries, too. While the breaker holds the destination, one
  * delivery per interval passes as a probe.
  */
-import type { BreakerSettings, DestinationHold } from '../../engine/runs/run.js';
-import type { Clock } from '../../ports/clock.js';
-import type { DestinationStatus, WaitReason } from '../services/workflow-service.js';
+import type { BreakerSettings, DestinationHold } from '../../../engine/runs/run.js';
+import type { Clock } from '../../../ports/clock.js';
+import type { DestinationStatus, WaitReason } from '../../services/workflow-service.js';
+import type { DeliveryResult } from '../delivery.js';
+import { type GatedDelivery, WaitList } from '../wait-list.js';
 import { type DestinationState, HEALTHY, stateAfter } from './breaker.js';
-import type { DeliveryResult } from './delivery.js';
-import { type GatedDelivery, WaitList } from './wait-list.js';
 
 /** Maximum number of deliveries that pass before other work of the process continues. */
 const MAX_PER_TURN = 1_000;
@@ -31,18 +31,17 @@ export class Destination {
   private readonly instance: DestinationInstance;
   private readonly clock: Clock;
   private readonly waitList = new WaitList();
-  private currentState: DestinationState;
+  private currentState: DestinationState = HEALTHY;
   /** The delivery that passed as a probe: it is in flight, or waits at its key. */
   private probe: GatedDelivery | null = null;
   private isReleaseScheduled = false;
   private isStopped = false;
   private cancelTimer: (() => void) | null = null;
 
-  constructor(origin: string, instance: DestinationInstance, clock: Clock, state: DestinationState = HEALTHY) {
+  constructor(origin: string, instance: DestinationInstance, clock: Clock) {
     this.origin = origin;
     this.instance = instance;
     this.clock = clock;
-    this.currentState = state;
   }
 
   get state(): DestinationState {
@@ -104,7 +103,7 @@ export class Destination {
     this.clearTimer();
   }
 
-  /** Restores the state before a hold that could not be stored. */
+  /** Sets a stored state, or the state before a hold that could not be stored. */
   restore(state: DestinationState): void {
     this.currentState = state;
     this.releaseReady();

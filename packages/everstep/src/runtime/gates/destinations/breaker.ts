@@ -1,6 +1,6 @@
 /** Decides when the responses of a destination open its breaker and close it again. It has no side effects. */
-import type { BreakerSettings, DestinationHold } from '../../engine/runs/run.js';
-import type { DeliveryResult } from './delivery.js';
+import type { BreakerSettings, DestinationHold } from '../../../engine/runs/run.js';
+import type { DeliveryResult } from '../delivery.js';
 
 export interface DestinationState {
   readonly hold: DestinationHold | null;

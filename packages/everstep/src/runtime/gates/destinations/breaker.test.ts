@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { BreakerSettings } from '../../engine/runs/run.js';
+import type { BreakerSettings } from '../../../engine/runs/run.js';
+import type { DeliveryResult } from '../delivery.js';
 import { type DestinationState, HEALTHY, restoredState, stateAfter } from './breaker.js';
-import type { DeliveryResult } from './delivery.js';
 
 const ON: BreakerSettings = { enabled: true, failures: 3, probeEveryMs: 1_000 };
 const FAILED: DeliveryResult = { kind: 'failed', error: 'connection refused' };

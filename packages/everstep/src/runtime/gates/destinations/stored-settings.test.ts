@@ -1,0 +1,166 @@
+/** Several nodes: settings and holds that this node reads while it or another node changes them. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DestinationHold } from '../../../engine/runs/run.js';
+import type { DeliveryResult } from '../delivery.js';
+import { GateHarness, INSTANCE, ORIGIN } from '../gates.fixture.js';
+
+const FAILED: DeliveryResult = { kind: 'failed', error: 'connection refused' };
+/** A hold that another node has stored. */
+const HAND_HOLD: DestinationHold = { origin: ORIGIN, by: 'hand', reason: 'maintenance', since: 1 };
+const HOLD = { instanceId: INSTANCE, origin: ORIGIN, reason: 'maintenance' };
+
+const destinations = (harness: GateHarness) => harness.get(harness.gates.destinations({ instanceId: INSTANCE }), 0);
+const hold = (harness: GateHarness) => harness.get(harness.gates.holdDestination(HOLD), 0);
+const release = (harness: GateHarness) => harness.get(harness.gates.releaseDestination(HOLD), 0);
+
+/** Lets the breaker open, and forgets the deliveries that have started. */
+function trip(harness: GateHarness): void {
+  for (const runKey of harness.offerMany(3, null)) harness.endRun(runKey, FAILED);
+  harness.starts.length = 0;
+}
+
+/** Another node changes what is stored and notifies this one. Returns whether this node applies the change. */
+function notify(harness: GateHarness): { isApplied: boolean } {
+  const notice = { isApplied: false };
+  void harness.gates.reloadSettings(INSTANCE).then(() => {
+    notice.isApplied = true;
+  });
+  return notice;
+}
+
+test('a hold that another node stores during the first read is confirmed when it applies', async () => {
+  const harness = new GateHarness();
+  harness.store.readLatencyMs = 10;
+  harness.offer(null);
+  await harness.passTime(5);
+  harness.store.holds.set(ORIGIN, HAND_HOLD);
+  const notice = notify(harness);
+  await harness.passTime(5);
+  assert.equal(notice.isApplied, false, 'the first read is older than the hold');
+  await harness.passTime(10);
+  assert.equal(notice.isApplied, true);
+  harness.starts.length = 0;
+  harness.offer(null);
+  assert.deepEqual(harness.startedRuns, []);
+});
+
+test('notices of other nodes share reads, and each waits for one that starts after it', async () => {
+  const harness = new GateHarness();
+  await destinations(harness);
+  let readCount = 0;
+  const { listHolds } = harness.store;
+  harness.store.listHolds = () => {
+    readCount++;
+    return listHolds.call(harness.store);
+  };
+  harness.store.readLatencyMs = 10;
+  const first = notify(harness);
+  await harness.passTime(5);
+  const others = [notify(harness), notify(harness), notify(harness)];
+  await harness.passTime(5);
+  assert.deepEqual(
+    [first, ...others].map(({ isApplied }) => isApplied),
+    [true, false, false, false],
+  );
+  await harness.passTime(10);
+  assert.deepEqual([readCount, others.every(({ isApplied }) => isApplied)], [2, true]);
+});
+
+test('a read that is older than a release does not hold the destination again', async () => {
+  const harness = new GateHarness();
+  await hold(harness);
+  harness.store.readLatencyMs = 10;
+  notify(harness);
+  await harness.passTime(5);
+  assert.equal(await release(harness), true);
+  await harness.passTime(5);
+  const runKey = harness.offer(null);
+  assert.deepEqual(harness.startedRuns, [runKey]);
+});
+
+test('a read that is older than a manual hold does not end it, whether the hold is stored before or after the read', async () => {
+  for (const latencyMs of [0, 50]) {
+    const harness = new GateHarness();
+    await destinations(harness);
+    harness.store.readLatencyMs = 10;
+    harness.store.latencyMs = () => latencyMs;
+    notify(harness);
+    await harness.passTime(5);
+    const held = harness.gates.holdDestination(HOLD);
+    await harness.passTime(20);
+    harness.offer(null);
+    await harness.get(held);
+    assert.deepEqual([harness.startedRuns, harness.store.holds.size], [[], 1]);
+  }
+});
+
+test('a read does not end a hold of the breaker that is not stored yet', async () => {
+  const harness = new GateHarness();
+  await harness.get(harness.breaker(true), 0);
+  harness.store.latencyMs = () => 50;
+  trip(harness);
+  notify(harness);
+  await harness.passTime(20);
+  harness.offer(null);
+  await harness.passTime(100);
+  assert.deepEqual([harness.startedRuns, harness.store.holds.get(ORIGIN)?.by], [[], 'breaker']);
+});
+
+test('a change that another node makes while a hold is being stored applies afterward', async () => {
+  const harness = new GateHarness();
+  await destinations(harness);
+  let failCommit = (): void => {};
+  harness.store.commitControl = () =>
+    new Promise((_, reject) => {
+      failCommit = () => reject(new Error('the disk is full'));
+    });
+  const rejected = assert.rejects(harness.gates.holdDestination({ ...HOLD, reason: 'deployment' }), /the disk is full/);
+  await harness.passTime(0);
+  harness.store.holds.set(ORIGIN, HAND_HOLD);
+  notify(harness);
+  await harness.passTime(0);
+  assert.equal((await destinations(harness))[0]?.hold?.reason, 'deployment');
+  failCommit();
+  await harness.get(rejected, 0);
+  assert.deepEqual((await destinations(harness))[0]?.hold, HAND_HOLD);
+});
+
+test('settings that are older than a change of this node are not applied', async () => {
+  const harness = new GateHarness();
+  await harness.get(harness.breaker(true), 0);
+  harness.store.readLatencyMs = 10;
+  notify(harness);
+  await harness.passTime(5);
+  await harness.get(harness.breaker(false), 0);
+  await harness.passTime(5);
+  const settings = harness.gates.instanceSettings({ instanceId: INSTANCE });
+  assert.equal((await harness.get(settings)).breaker.enabled, false);
+});
+
+test('a manual hold of another node replaces a hold of the breaker: there are no more probes', async () => {
+  const harness = new GateHarness();
+  await harness.get(harness.breaker(true), 0);
+  trip(harness);
+  harness.offer(null);
+  harness.store.holds.set(ORIGIN, HAND_HOLD);
+  notify(harness);
+  await harness.passTime(60_000);
+  const [held] = await destinations(harness);
+  assert.deepEqual([harness.startedRuns, held?.hold], [[], HAND_HOLD]);
+});
+
+test('a change of another node that cannot be read is confirmed when it could be read', async () => {
+  const harness = new GateHarness();
+  await destinations(harness);
+  harness.store.holds.set(ORIGIN, HAND_HOLD);
+  harness.store.isBroken = true;
+  const notice = notify(harness);
+  await harness.passTime(500);
+  assert.equal(notice.isApplied, false);
+  harness.store.isBroken = false;
+  await harness.passTime(500);
+  assert.equal(notice.isApplied, true);
+  harness.offer(null);
+  assert.deepEqual(harness.startedRuns, []);
+});
