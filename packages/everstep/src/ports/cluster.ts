@@ -40,11 +40,20 @@ export interface Loan extends TaskId {
   readonly to: string;
 }
 
+/** A task whose delivery has ended at the node that borrowed it. */
+export interface EndedLoan extends TaskId {
+  /**
+   * What the delivery showed about its destination: its error, or null if the destination works. Nodes of earlier versions do not
+   * report it.
+   */
+  readonly error?: string | null;
+}
+
 export interface LoanReport {
   /** Tasks whose requests were sent. */
   readonly sent: readonly TaskId[];
   /** Tasks whose deliveries have ended. */
-  readonly ended: readonly TaskId[];
+  readonly ended: readonly EndedLoan[];
   /** Tasks that were handed back because nothing was sent for them. */
   readonly returned: readonly TaskId[];
 }

@@ -1,9 +1,9 @@
 /** Workers and several nodes on one database: runtimes in one process, whose workers connect without a network. */
 import assert from 'node:assert/strict';
 import { after, afterEach, suite, test } from 'node:test';
-import { type ConnectedWorker, connect, serve } from '@everstep/sdk';
+import { type ConnectedWorker, type ConnectOptions, connect, serve } from '@everstep/sdk';
 import { createSystemClock } from '../clock/system-clock.js';
-import type { FlowControl } from '../engine/runs/run.js';
+import { DEFAULT_INSTANCE_SETTINGS, type FlowControl, type RunSettings } from '../engine/runs/run.js';
 import type { SharedChange } from '../ports/cluster.js';
 import type { Store } from '../ports/stores/store.js';
 import { noMessages, publicUrl, quiet, random, ScriptedCaller, SETTINGS } from '../runtime/runtime.fixture.js';
@@ -94,6 +94,20 @@ suite('workers and several nodes', {
     return node;
   }
 
+  /** Connects an app with a single workflow. */
+  function connectApp(
+    host: string,
+    order: ConnectOptions['workflows'][string],
+    options: { readonly maxConcurrency?: number } = {},
+  ): ConnectedWorker {
+    const app = connect({
+      ...{ app: 'shop', workflows: { order }, baseUrl: `http://${host}`, token: 'a token', drainOn: [] },
+      ...{ WebSocket: network.Socket, onProblem: () => {}, ...options },
+    });
+    apps.push(app);
+    return app;
+  }
+
   /** Connects an app that runs three steps, and counts the runs in progress. */
   function startApp(host: string, options: { readonly maxConcurrency?: number } = {}) {
     const seen = { inProgress: 0, max: 0, steps: 0 };
@@ -110,22 +124,22 @@ suite('workers and several nodes', {
       }
       return sum;
     });
-    const app = connect({
-      ...{ app: 'shop', workflows: { order: workflow }, baseUrl: `http://${host}`, token: 'a token', drainOn: [] },
-      ...{ WebSocket: network.Socket, onProblem: () => {}, ...options },
-    });
-    apps.push(app);
-    return { app, seen };
+    return { app: connectApp(host, workflow, options), seen };
   }
 
-  async function trigger({ runtime }: Node, n: number, flowControl: FlowControl | null = null) {
+  async function trigger(
+    { runtime }: Node,
+    n: number,
+    flowControl: FlowControl | null = null,
+    { deliveryTimeoutMs }: Pick<RunSettings, 'deliveryTimeoutMs'> = SETTINGS,
+  ) {
     const { run } = await runtime.runs.trigger({
       ...{ instanceId: INSTANCE, dialect: 'native', workflowUrl: ORDER, callerIp: '127.0.0.1' },
       payload: {
         body: new TextEncoder().encode(JSON.stringify({ n })),
         ...{ contentType: 'application/json', forwardHeaders: {} },
       },
-      settings: { ...SETTINGS, maxRetries: 0, flowControl },
+      settings: { ...SETTINGS, maxRetries: 0, flowControl, deliveryTimeoutMs },
       ...{ workflowRunId: null, notBefore: null, deduplicationId: null },
     });
     return run;
@@ -185,6 +199,40 @@ suite('workers and several nodes', {
     assert.equal(seen.steps, 24, 'no step runs twice');
     assert.equal(seen.max, 2);
     await until(async () => (await here.runtime.flowControl.find({ instanceId: INSTANCE, key: 'k' }))?.inFlight === 0);
+  });
+
+  test('the breaker counts failures of workers that are connected to another node, and a failed probe does not end its hold', async () => {
+    const [here, there] = [await startNode('one'), await startNode('two')];
+    assert.equal(await here.gateHolder(), here.nodeId());
+    let [isHanging, requests] = [true, 0];
+    const workflow = serve<unknown, string>(async () => {
+      requests++;
+      if (isHanging) await new Promise(() => {});
+      return 'done';
+    });
+    await connectApp('two', workflow).connected;
+    await elsewhere(here);
+    const breaker = { enabled: true, failures: 2, probeEveryMs: 1_000 };
+    await here.runtime.settings.changeInstanceSettings({
+      instanceId: INSTANCE,
+      settings: { ...DEFAULT_INSTANCE_SETTINGS, breaker },
+    });
+    const runs: Run[] = [];
+    const key: FlowControl = { key: 'k', parallelism: 1 };
+    for (let n = 0; n < 8; n++) runs.push(await trigger(here, n, key, { deliveryTimeoutMs: 1_000 }));
+    const failuresInHold = async (): Promise<number> => {
+      const [destination] = await here.runtime.destinations.list({ instanceId: INSTANCE });
+      return destination?.hold?.by === 'breaker' ? destination.failures : 0;
+    };
+    await until(() => requests === breaker.failures + 1);
+    const failuresAtProbe = await failuresInHold();
+    assert.ok(failuresAtProbe >= breaker.failures, 'the third request is a probe');
+    await until(async () => (await failuresInHold()) > failuresAtProbe);
+    isHanging = false;
+    const last = runs.at(-1);
+    assert.ok(last);
+    assert.equal((await endOf(there, last))?.result, '"done"');
+    await until(async () => (await failuresInHold()) === 0);
   });
 
   test('a delivery that was lent to a node without its worker returns, and another node makes it', async () => {

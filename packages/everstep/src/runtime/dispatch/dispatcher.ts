@@ -23,7 +23,7 @@
  *
  * Two conditions are checked twice, because a delivery can wait for a long time between the offer and the request:
  * - Whether it may be sent to its destination, at the offer and after the wait for a slot (`mayStart`). A breaker or a person
- *   may have held the destination in the meantime. The delivery then waits at the gate again.
+ *   may have held the destination in the meantime. The delivery then waits at the gate again. A lent delivery is handed back.
  * - Whether this node may start work, when the delivery gets its slot and when the request is sent (`DeliverySender`). The lease
  *   of the node may have expired, and other nodes may have taken over.
  *
@@ -211,9 +211,9 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
       return;
     }
     if (!this.gates.mayStart(delivery) || this.deps.isDeleted(delivery.limits.instanceId)) {
-      // The destination of the delivery was held while it waited for a slot, so it waits at the gate again; or its queue
-      // instance was deleted.
-      if (this.loans?.returnIfUnserved(delivery)) this.gates.withdraw(delivery);
+      // The destination of the delivery was held while it waited for a slot, so it waits at the gate again, or at that of the
+      // node that lent it; or its queue instance was deleted.
+      if (this.loans?.returnIfLent(delivery)) this.gates.withdraw(delivery);
       this.slots.done(delivery);
       this.onSlotFreed(delivery);
       return;

@@ -5,12 +5,14 @@
  * is lent: it keeps its slot and its position in the gates of this node, while the other node makes it without passing its own
  * gates. The limits therefore stay exact, and the request and its reply never pass through this node.
  *
- * The borrower reports the end of a loan with a notification. The lender also queries the database for loans that have ended,
- * because a notification can be lost and the borrower can crash.
+ * The borrower reports the end of a loan with a notification, which contains the result for the breaker of the lender. The lender
+ * also queries the database for loans that have ended, because a notification can be lost and the borrower can crash. The result
+ * of such a loan is unknown.
  *
  * Keeps invariant 25.
  */
-import type { LoanReport, TaskId } from '../../ports/cluster.js';
+import { truncateText } from '@everstep/sdk/protocol';
+import type { EndedLoan, LoanReport, TaskId } from '../../ports/cluster.js';
 import type { WorkerNodes } from '../../ports/workers.js';
 import { type Delivery, type DeliveryRef, type DeliveryResult, deliveryKeyOf, NOT_MADE } from '../gates/delivery.js';
 import type { GateHolders } from './gate-holders.js';
@@ -19,11 +21,13 @@ import type { Attempt } from './sender.js';
 
 /** Interval at which the lender checks for loans that have ended. */
 const VERIFY_EVERY_MS = 1_000;
-/** Maximum number of tasks of each kind in a notice, whose size is limited. */
-const MAX_PER_NOTICE = 25;
+/** Maximum size of the reports in a notice, whose size is limited. */
+const MAX_NOTICE_BYTES = 7_000;
+/** Maximum length of a reported error. */
+const MAX_ERROR_LENGTH = 200;
 
-/** Result of an attempt that another node has made, and whose outcome it has recorded. */
-const MADE_ELSEWHERE: DeliveryResult = { kind: 'delivered' };
+/** Result of a delivery that another node has made and has not reported. */
+const UNKNOWN: DeliveryResult = { kind: 'unknown' };
 
 export interface LoansDeps extends HandOverDeps {
   readonly nodes: WorkerNodes;
@@ -40,7 +44,16 @@ interface OpenLoan extends TaskId {
   readonly end: (result: DeliveryResult) => void;
 }
 
-type MutableReport = { -readonly [Kind in keyof LoanReport]: TaskId[] };
+interface ReportEntry {
+  readonly kind: keyof LoanReport;
+  readonly task: EndedLoan;
+}
+
+/** Returns what the breaker of this node counts for a delivery that another node has made. */
+function resultOf({ error }: EndedLoan): DeliveryResult {
+  if (error === undefined) return UNKNOWN;
+  return error === null ? { kind: 'delivered' } : { kind: 'failed', error };
+}
 
 export class Loans {
   private readonly deps: LoansDeps;
@@ -48,7 +61,7 @@ export class Loans {
   /** Lenders of the deliveries in flight here. */
   private readonly lenders = new Map<string, string>();
   /** What to report at the end of the turn, by lender. */
-  private readonly reports = new Map<string, MutableReport>();
+  private readonly reports = new Map<string, ReportEntry[]>();
   private cancelVerify: (() => void) | null = null;
   private isVerifying = false;
 
@@ -79,8 +92,14 @@ export class Loans {
 
   /** Hands the delivery back if another node lent it and no worker of this node serves it. Returns whether it was handed back. */
   returnIfUnserved(delivery: Delivery): boolean {
-    const { instanceId, origin, lentBy } = delivery.limits;
-    if (lentBy === undefined || this.deps.nodes.isServedHere(instanceId, origin)) return false;
+    const { instanceId, origin } = delivery.limits;
+    return !this.deps.nodes.isServedHere(instanceId, origin) && this.returnIfLent(delivery);
+  }
+
+  /** Hands the delivery back if another node lent it. Returns whether it was handed back. */
+  returnIfLent(delivery: Delivery): boolean {
+    const { lentBy } = delivery.limits;
+    if (lentBy === undefined) return false;
     this.giveBack(delivery, lentBy);
     return true;
   }
@@ -97,17 +116,21 @@ export class Loans {
     if (lentBy === undefined || attempt?.kind === 'handed-over') return false;
     // The attempt starts again here, within the same loan.
     if (attempt?.kind === 'needs-long-slot' || attempt?.kind === 'waits-for-memory') return false;
-    if (attempt?.kind === 'attempted' && attempt.result.kind !== 'not-made') {
-      this.lenders.delete(deliveryKeyOf(delivery));
-      this.report(lentBy, 'ended', delivery);
-    } else this.giveBack(delivery, lentBy);
+    const result = attempt?.kind === 'attempted' ? attempt.result : NOT_MADE;
+    if (result.kind === 'not-made') {
+      this.giveBack(delivery, lentBy);
+      return true;
+    }
+    this.lenders.delete(deliveryKeyOf(delivery));
+    const error = result.kind === 'failed' ? truncateText(result.error, MAX_ERROR_LENGTH) : null;
+    this.report(lentBy, 'ended', { ...delivery, error });
     return true;
   }
 
   /** Called when another node reports on deliveries that this node has lent to it. */
   reportReceived({ sent, ended, returned }: LoanReport): void {
     for (const ref of sent) if (this.openLoans.has(deliveryKeyOf(ref))) this.deps.onSent(ref);
-    for (const ref of ended) this.openLoans.get(deliveryKeyOf(ref))?.end(MADE_ELSEWHERE);
+    for (const loan of ended) this.openLoans.get(deliveryKeyOf(loan))?.end(resultOf(loan));
     for (const ref of returned) this.openLoans.get(deliveryKeyOf(ref))?.end(NOT_MADE);
   }
 
@@ -122,7 +145,7 @@ export class Loans {
       .then((openLoans) => {
         const openIds = new Set(openLoans.map(deliveryKeyOf));
         for (const loan of loans)
-          if (!openIds.has(deliveryKeyOf(loan)) && this.openLoans.get(deliveryKeyOf(loan)) === loan) loan.end(MADE_ELSEWHERE);
+          if (!openIds.has(deliveryKeyOf(loan)) && this.openLoans.get(deliveryKeyOf(loan)) === loan) loan.end(UNKNOWN);
       })
       .catch((error: unknown) =>
         log.warn({ error: String(error) }, 'could not check deliveries handed to other nodes, retrying in 1 s'),
@@ -175,28 +198,41 @@ export class Loans {
     void this.deps.handOvers.add(delivery, lender).then(() => this.report(lender, 'returned', delivery));
   }
 
-  private report(lender: string, kind: keyof LoanReport, { runKey, slot }: DeliveryRef): void {
+  private report(lender: string, kind: keyof LoanReport, { runKey, slot, error }: EndedLoan): void {
     let report = this.reports.get(lender);
     if (!report) {
-      report = { sent: [], ended: [], returned: [] };
+      report = [];
       this.reports.set(lender, report);
       this.deps.clock.endOfTurn(() => this.send(lender));
     }
-    report[kind].push({ runKey, slot });
+    report.push({ kind, task: { runKey, slot, ...(error === undefined ? {} : { error }) } });
   }
 
   private send(lender: string): void {
-    const report = this.reports.get(lender);
+    const report = this.reports.get(lender) ?? [];
     this.reports.delete(lender);
-    if (!report) return;
-    const { cluster } = this.deps;
-    const longestLength = Math.max(report.sent.length, report.ended.length, report.returned.length);
-    for (let from = 0; from < longestLength; from += MAX_PER_NOTICE) {
-      const page = (refs: readonly TaskId[]) => refs.slice(from, from + MAX_PER_NOTICE);
-      const [sent, ended, returned] = [page(report.sent), page(report.ended), page(report.returned)];
-      cluster.notify({ kind: 'loans', to: lender, sent, ended, returned });
+    for (const entries of noticesOf(report)) {
+      const tasks = (kind: keyof LoanReport) => entries.filter((entry) => entry.kind === kind).map(({ task }) => task);
+      const [sent, ended, returned] = [tasks('sent'), tasks('ended'), tasks('returned')];
+      this.deps.cluster.notify({ kind: 'loans', to: lender, sent, ended, returned });
     }
   }
+}
+
+/** Divides a report among notices of limited size. */
+function noticesOf(report: readonly ReportEntry[]): readonly (readonly ReportEntry[])[] {
+  const notices: ReportEntry[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const entry of report) {
+    const entryBytes = Buffer.byteLength(JSON.stringify(entry.task)) + 1;
+    bytes += entryBytes;
+    if (bytes > MAX_NOTICE_BYTES) {
+      notices.push([]);
+      bytes = entryBytes;
+    }
+    notices.at(-1)?.push(entry);
+  }
+  return notices;
 }
 
 const HANDED_OVER: Promise<Attempt> = Promise.resolve({ kind: 'handed-over', result: NOT_MADE });

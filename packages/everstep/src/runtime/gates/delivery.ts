@@ -35,6 +35,8 @@ export type DeliveryResult =
   | { readonly kind: 'delivered' }
   /** A network error, a timeout, a 5xx without a protocol reply, or 429. */
   | { readonly kind: 'failed'; readonly error: string }
+  /** Another node made the delivery, and its result is not known. The destination may work or not. */
+  | { readonly kind: 'unknown' }
   /** Nothing was sent. The slot and the start of a rate are returned. */
   | { readonly kind: 'not-made' };
 

@@ -277,9 +277,11 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   // ---------------------------------------------------------------- the steps of a delivery
 
   onPassedQueue(delivery: GatedDelivery): void {
-    const { origin, pool } = delivery.limits;
+    const { origin, pool, lentBy } = delivery.limits;
     const destination = this.destinationMap.get(origin);
-    if (destination?.isBlocking) destination.wait(delivery);
+    // A lent delivery does not wait here, where it would keep its slots at its lender. `mayStart` checks it.
+    if (lentBy !== undefined) this.onPassedDestination(delivery);
+    else if (destination?.isBlocking) destination.wait(delivery);
     else if (pool !== undefined && this.noWorkerSince(origin) !== null) this.waitAtDestination(delivery);
     else this.onPassedDestination(delivery);
   }

@@ -57,6 +57,14 @@ test('a probe that was not made shows nothing: the next may pass immediately', (
   assert.deepEqual(after(tripped, [{ kind: 'not-made' }], { probe: true }), { ...tripped, probeAt: 100 });
 });
 
+test('an unknown result changes nothing, not even for a probe', () => {
+  const unknown: DeliveryResult = { kind: 'unknown' };
+  assert.deepEqual(after(HEALTHY, [FAILED, unknown]), after(HEALTHY, [FAILED]));
+  assert.notEqual(after(HEALTHY, [FAILED, FAILED, unknown, FAILED]).hold, null);
+  const tripped = after(HEALTHY, [FAILED, FAILED, FAILED]);
+  for (const probe of [true, false]) assert.deepEqual(after(tripped, [unknown], { probe }), tripped);
+});
+
 test('a manual hold remains, whatever the destination responds', () => {
   const held = restoredState({ origin, by: 'hand', reason: 'maintenance', since: 1 }, ON, 50);
   assert.equal(held.probeAt, null);

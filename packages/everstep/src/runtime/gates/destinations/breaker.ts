@@ -34,6 +34,8 @@ export function stateAfter(
   const { hold } = state;
   const isHeldByBreaker = hold?.by === 'breaker';
   if (result.kind === 'not-made') return isHeldByBreaker && isProbe ? { ...state, probeAt: at } : state;
+  // The next probe is already planned, an interval after this one started.
+  if (result.kind === 'unknown') return state;
   if (result.kind === 'delivered') {
     if (isHeldByBreaker) return isProbe ? HEALTHY : state;
     return hold ? { ...state, failures: 0, lastError: null } : HEALTHY;

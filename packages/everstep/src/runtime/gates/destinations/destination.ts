@@ -60,9 +60,11 @@ export class Destination {
     return this.isReleaseScheduled;
   }
 
-  /** Returns whether the delivery must not pass now, wherever it waits. */
-  holds(delivery: GatedDelivery): boolean {
-    return this.noWorkerSince !== null || (this.currentState.hold !== null && !delivery.isProbe);
+  /** Returns whether the delivery must not pass now, wherever it waits. A lent delivery may be the probe of its lender. */
+  holds({ isProbe, limits }: GatedDelivery): boolean {
+    if (this.noWorkerSince !== null) return true;
+    const { hold } = this.currentState;
+    return limits.lentBy === undefined ? hold !== null && !isProbe : hold?.by === 'hand';
   }
 
   wait(delivery: GatedDelivery): void {
