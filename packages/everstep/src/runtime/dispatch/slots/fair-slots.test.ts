@@ -5,6 +5,8 @@ import { LIMITS } from '../../../config/limits.js';
 import { ownersOf } from '../../../fairness/owners.fixture.js';
 import type { StepCall } from '../../../ports/step-caller.js';
 import { NO_LIMITS } from '../../../ports/stores/instance-limits.js';
+import type { Store } from '../../../ports/stores/store.js';
+import { StoreRefusesWritesError } from '../../../ports/stores/store-unavailable.js';
 import { type Bench, endOf, inARow, ScriptedCaller, SETTINGS, settle, withRuntime } from '../../runtime.fixture.js';
 
 const HOUR_MS = 3_600_000;
@@ -72,6 +74,29 @@ test('explain reports that a delivery waits because its account has used its sha
       assert.deepEqual(await explained(bench, 'hog1', 'late'), { kind: 'queued', because: 'fair-share' });
     },
     { owners: ownersOf('hog1', 'quiet1') },
+  );
+});
+
+test('while the store rejects writes, explain and the global parallelism show the same limits', async () => {
+  let isRejecting = false;
+  const wrap = (store: Store): Store => ({
+    ...store,
+    commit: (units) => (isRejecting ? Promise.reject(new StoreRefusesWritesError('disk full')) : store.commit(units)),
+  });
+  await withRuntime(
+    endpoints(),
+    async (bench) => {
+      await flood(bench, 'hog1', 300, MINUTES);
+      await bench.trigger({ instanceId: 'hog1', workflowUrl: 'http://stuck.hog1/flow', workflowRunId: 'late' });
+      await settle();
+      const limits = bench.runtime.flowControl.globalParallelism({ instanceId: 'hog1' });
+      isRejecting = true;
+      await assert.rejects(bench.trigger({ instanceId: 'hog1', workflowRunId: 'rejected' }), StoreRefusesWritesError);
+      assert.deepEqual(bench.runtime.flowControl.globalParallelism({ instanceId: 'hog1' }), limits);
+      assert.deepEqual(await explained(bench, 'hog1', 'late'), { kind: 'queued', because: 'fair-share' });
+      isRejecting = false;
+    },
+    { owners: ownersOf('hog1', 'quiet1'), wrap },
   );
 });
 

@@ -277,6 +277,24 @@ test('the queue returns the limit that a delivery waits for', () => {
   assert.equal(because('planned1-0-0'), null, 'it is in flight');
 });
 
+test('while deliveries must not start, the queue returns the same limits, and has no free slots', () => {
+  let isOpen = true;
+  const limits = { maxInFlight: 16, maxInFlightPerHost: 2, maxInFlightOf: () => 8, mayStart: () => isOpen };
+  const queue = new ReadyQueue(limits);
+  const work = new Work(queue);
+  for (let i = 0; i < 3; i++) queue.add(to('shop', `r${i}`), 'continuing', 0);
+  work.drain();
+  isOpen = false;
+  queue.add(to('other', 'r3'), 'continuing', 0);
+  work.drain();
+  assert.equal(work.started.length, 2);
+  const because = (runKey: string) => queue.queuedBecause({ runKey, slot: 1 });
+  assert.deepEqual([because('r2'), because('r3'), queue.maxInFlightOf('qi_1'), queue.freeOf('qi_1')], ['host', null, 8, 0]);
+  isOpen = true;
+  work.drain();
+  assert.equal(work.started.length, 3);
+});
+
 test('accounts take turns, however many hosts each of them calls', () => {
   const queue = new ReadyQueue({ maxInFlight: 2, maxInFlightPerHost: 2, owners: ownersOf('many1', 'one1') });
   const work = new Work(queue);

@@ -61,11 +61,16 @@ const sharedSlots = (free: number, wasLastCounted: boolean): number =>
 
 const isIdle = ({ inFlight, counted, waiting, reserved }: Load): boolean => inFlight + counted + waiting + reserved === 0;
 
+/** Returns how many slots are in use by deliveries in flight or needed for counted starts. */
+const usedSlots = ({ inFlight, counted, reserved }: Load): number => inFlight + counted + reserved;
+
 const newLoad = (): Load => ({ inFlight: 0, counted: 0, waiting: 0, reserved: 0, wasLastCounted: false });
 
 export interface ReadyQueueLimits extends SlotLimits {
   /** Returns the limit of deliveries of one instance at all hosts; null if it has none. It may change at any time. */
   readonly maxInFlightOf?: (instanceId: string) => number | null;
+  /** Returns whether deliveries of the instance may start. If absent, they always may. It may change at any time. */
+  readonly mayStart?: (instanceId: string) => boolean;
   /** The accounts that share the slots. If absent, everything belongs to one account. */
   readonly owners?: InstanceOwners;
 }
@@ -161,7 +166,7 @@ export class ReadyQueue {
   /** Like `free`, for the instance at all hosts; infinite if it has no limit. */
   freeOf(instanceId: string): number {
     const instance = this.instances.get(instanceId);
-    const allowedByPlan = this.planLimitOf(instanceId) - (instance ? instance.inFlight + instance.counted : 0);
+    const allowedByPlan = this.startLimitOf(instanceId) - (instance ? instance.inFlight + instance.counted : 0);
     return Math.max(0, Math.min(allowedByPlan, this.slots.countFor(instanceId)));
   }
 
@@ -250,7 +255,7 @@ export class ReadyQueue {
     const { instance, queuedDelivery } = entry;
     const { limits } = queuedDelivery.delivery;
     const { instanceId, isLong } = limits;
-    if (this.unreservedOf(instance) <= 0) return 'plan';
+    if (this.planLimitOf(instanceId) <= usedSlots(instance)) return 'plan';
     if (this.slots.free - this.reservedTotal <= 0) return 'slots';
     if (!this.slots.allows(instanceId)) return 'fair-share';
     if (isLong && !this.slots.allowsLong(instanceId)) return 'long-deliveries';
@@ -259,7 +264,7 @@ export class ReadyQueue {
   }
 
   private nextCounted(instance: InstanceLoad): QueuedDelivery | null {
-    if (instance.counted === 0 || instance.inFlight >= this.planLimitOf(instance.instanceId)) return null;
+    if (instance.counted === 0 || instance.inFlight >= this.startLimitOf(instance.instanceId)) return null;
     return instance.queue.takeCounted((host) => (this.hosts.get(host)?.inFlight ?? 0) < this.slots.capacityAt(host));
   }
 
@@ -343,9 +348,14 @@ export class ReadyQueue {
     return this.limits.maxInFlightOf?.(instanceId) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Returns how many deliveries the plan permits the instance in addition to counted starts. */
-  private unreservedOf({ instanceId, inFlight, counted, reserved }: InstanceLoad): number {
-    return this.planLimitOf(instanceId) - inFlight - counted - reserved;
+  /** Returns the limit of the plan while deliveries of the instance may start, and otherwise 0. */
+  private startLimitOf(instanceId: string): number {
+    return (this.limits.mayStart?.(instanceId) ?? true) ? this.planLimitOf(instanceId) : 0;
+  }
+
+  /** Returns how many deliveries of the instance may start in addition to counted starts, as far as its plan permits. */
+  private unreservedOf(instance: InstanceLoad): number {
+    return this.startLimitOf(instance.instanceId) - usedSlots(instance);
   }
 
   private noteServed(load: HostLoad, instance: InstanceLoad, isCounted: boolean): void {

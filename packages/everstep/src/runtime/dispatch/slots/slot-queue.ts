@@ -49,7 +49,8 @@ export class SlotQueue implements FreeSlots {
       maxInFlightPerHost: LIMITS.maxConnectionsPerHost,
       capacityOf: (pool) => deps.workers.capacityOf(pool),
       maxLongInFlight: LIMITS.maxLongDeliveriesInFlight,
-      maxInFlightOf: (instanceId) => (deps.writes.isOpenFor(instanceId) ? deps.limits.maxParallelism(instanceId) : 0),
+      maxInFlightOf: (instanceId) => deps.limits.maxParallelism(instanceId),
+      mayStart: (instanceId) => deps.writes.isOpenFor(instanceId),
       owners: deps.owners,
     });
   }
