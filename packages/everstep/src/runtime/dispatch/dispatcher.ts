@@ -5,9 +5,10 @@
  *
  *   due ──► offered ──► waiting at a gate ──► waiting for a slot ──► in flight ──► released ──► outcome
  *
- *   offered              `dispatch` (a decision made the task due) or `dispatchDue` (a scan found the task). With several
- *                        nodes, `GateHolders` forwards a delivery with a shared limit to the node that holds the gates of
- *                        its instance. The delivery then goes through the remaining states on that node.
+ *   offered              `dispatch` (a decision made the task due) or `dispatchDue` (a scan found the task). `DueTasks` defers a
+ *                        queued message while older messages of its queue may be unread. With several nodes, `GateHolders`
+ *                        forwards a delivery with a shared limit to the node that holds the gates of its instance. The
+ *                        delivery then goes through the remaining states on that node.
  *   waiting at a gate    `DeliveryGates` lets it pass when its queue, its destination and its flow control key permit it.
  *   waiting for a slot   `SlotQueue` starts it when the plan, the fair shares, the host and the burst gate permit it.
  *   in flight            `DeliverySender` reads the state of the run and makes one attempt. If it needs a worker that is
@@ -130,10 +131,11 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
 
   // ---------------------------------------------------------------- due ► offered
 
-  /** Dispatches a delivery that a decision on this node made due. */
-  dispatch(delivery: Delivery): void {
+  /** Dispatches a delivery that a decision on this node made due, at `dueAt` (Unix ms). */
+  dispatch(delivery: Delivery, dueAt: number): void {
     const { instanceId, queue } = delivery.limits;
-    if (this.holders && queue !== undefined) this.holders.messageQueued(instanceId);
+    if (queue !== undefined && this.holders) this.holders.messageQueued(instanceId);
+    else if (queue !== undefined && this.parts.due.defer(delivery, dueAt)) return;
     else if (!this.isInFlight(delivery) && this.gates.withdrawOutdated(delivery))
       this.dueAgain.set(deliveryKeyOf(delivery), delivery);
     else this.redispatch(delivery);
@@ -365,8 +367,9 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     this.gates.reset();
   }
 
-  /** Removes the delivery of a task that no longer exists, if it waits at a gate or for memory. */
+  /** Removes the delivery of a task that no longer exists, if it is deferred, or waits at a gate or for memory. */
   withdraw(ref: DeliveryRef): void {
+    this.parts.due.withdraw(ref);
     this.gates.withdraw(ref);
     this.sender.withdraw(ref);
   }

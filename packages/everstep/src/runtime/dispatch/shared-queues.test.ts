@@ -242,6 +242,7 @@ test('the rest of a page is skipped when other nodes have taken over, and claime
     writes: ALWAYS_OPEN,
     handler: {
       backlog: { hasCapacity: () => true, countOf: () => 0 },
+      onMessageInOrder: () => assert.fail('no message was deferred'),
       handleDue: async ({ runKey }) => {
         taken.push(runKey);
         if (taken.length === 2) due.onClaimsLost();

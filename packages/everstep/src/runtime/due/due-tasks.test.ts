@@ -79,6 +79,7 @@ function harness(kind: 'alone' | 'node') {
         if (task.kind === 'sleep') deciding(new Promise((resolve) => undecided.push(resolve)));
         else queue.add({ runKey, slot, limits }, 'continuing', 0);
       },
+      onMessageInOrder: () => assert.fail('no message was deferred'),
     },
   });
   const hostile = (more: Partial<DueTask> = {}) => {

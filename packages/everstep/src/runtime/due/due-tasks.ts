@@ -1,9 +1,9 @@
 /**
  * Finds due tasks. Only the store knows the due times: one timer is set to the earliest due time, and a scan reads what
  * became due since the previous scan. Tasks that are due immediately are dispatched by the decision that creates them; they are
- * read here only after a restart or a fault.
+ * read here only after a restart or a fault. Queued messages among them are deferred while older messages may be unread.
  *
- * Keeps invariants 3, 10 and 25.
+ * Keeps invariants 3, 10, 15 and 25.
  */
 import { inTurns } from '../../fairness/turns.js';
 import type { Clock } from '../../ports/clock.js';
@@ -11,6 +11,8 @@ import type { Log } from '../../ports/log.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { DueTask, Store } from '../../ports/stores/store.js';
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
+import type { Delivery, DeliveryRef } from '../gates/delivery.js';
+import { DeferredMessages } from './deferred-messages.js';
 import { type DueSource, StoredTasks, type TaskClaims, UnclaimedTasks } from './due-source.js';
 import { type Backlog, type DueTurn, DueTurns } from './due-turns.js';
 
@@ -26,6 +28,8 @@ export interface DueTaskHandler {
    * none.
    */
   handleDue(task: DueTask, onDecision: (decision: Promise<void>) => void): Promise<void>;
+  /** Called with a message that was deferred, when all older messages were handled. */
+  onMessageInOrder(delivery: Delivery): void;
   readonly backlog: Backlog;
 }
 
@@ -47,6 +51,11 @@ export class DueTasks {
   private readonly owners: InstanceOwners;
   private readonly source: DueSource;
   private readonly turns: DueTurns;
+  private readonly deferred = new DeferredMessages();
+  /** Time before which all due tasks were handled, Unix ms, except those of instances whose pages are being read. */
+  private handledBefore = Number.NEGATIVE_INFINITY;
+  /** Whether tasks may have become due since the last scan. Until the next one, `wakeAt` does not include them. */
+  private isBehind = true;
   private shouldRestart = false;
   /** Changes when this node loses all its claims: pages that were read before are stale. */
   private generation = 0;
@@ -86,6 +95,21 @@ export class DueTasks {
   /** Called when a task was recorded that is due at `dueAt`, in the future. */
   scanAt(dueAt: number): void {
     if (dueAt < this.wakeAt) this.wake(dueAt);
+  }
+
+  /**
+   * Defers a queued message that was recorded and is due, if older messages of its queue may be unread. Returns false if none
+   * is. Only for a process that does not share its store: the nodes of a cluster claim all queued messages in order.
+   */
+  defer(delivery: Delivery, dueAt: number): boolean {
+    if (dueAt < this.handledBeforeOf(delivery.limits.instanceId)) return false;
+    this.deferred.add(delivery, dueAt);
+    return true;
+  }
+
+  /** Removes the message of a task that no longer exists, if it is deferred. */
+  withdraw(ref: DeliveryRef): void {
+    this.deferred.remove(ref);
   }
 
   /** Called when a delivery of the instance has ended: its backlog may have space for more. */
@@ -133,8 +157,9 @@ export class DueTasks {
   }
 
   private scan(): Promise<void> {
-    if (this.isPaused) return Promise.resolve();
+    this.isBehind = true;
     this.shouldScanAgain = true;
+    if (this.isPaused) return Promise.resolve();
     this.endWait();
     this.currentScan ??= this.scanAll()
       .catch((error: unknown) => {
@@ -177,19 +202,36 @@ export class DueTasks {
     if (this.shouldRestart) {
       this.source.restart();
       this.turns.clear();
+      this.handledBefore = Number.NEGATIVE_INFINITY;
     }
     this.shouldRestart = false;
     const { generation } = this;
     const { tasks, unread } = await this.source.readNext(before, this.turns.openInstances);
     if (this.generation !== generation) return;
-    for (const [instanceId, readPage] of unread) this.turns.add(instanceId, readPage);
+    for (const [instanceId, readPage] of unread) this.turns.add(instanceId, readPage, this.handledBefore);
     if (!(await this.handleTasks(inTurns(tasks, this.owners)))) return;
+    const nextDueAt = await store.nextDueAt({ after: before });
+    if (nextDueAt !== null) this.scanAt(nextDueAt);
+    this.handledBefore = before + 1;
+    this.isBehind = this.shouldScanAgain;
     const { openInstances } = this.turns;
     for (const instanceId of new Set(tasks.map((task) => task.instanceId)))
       if (!openInstances.has(instanceId) && !handler.backlog.hasCapacity(instanceId))
-        this.turns.add(instanceId, this.source.pagesOf(instanceId));
-    const nextDueAt = await store.nextDueAt({ after: before });
-    if (nextDueAt !== null) this.scanAt(nextDueAt);
+        this.turns.add(instanceId, this.source.pagesOf(instanceId), this.handledBefore);
+    this.passDeferred();
+  }
+
+  /** Returns the time before which all due tasks of the instance were handled, Unix ms. */
+  private handledBeforeOf(instanceId: string): number {
+    const turn = this.turns.of(instanceId);
+    if (turn) return turn.handledBefore;
+    return this.isBehind ? this.handledBefore : this.wakeAt;
+  }
+
+  /** Passes on the deferred messages that are in order now. Must be called in the turn in which more tasks count as handled. */
+  private passDeferred(): void {
+    for (const delivery of this.deferred.takeBefore((instanceId) => this.handledBeforeOf(instanceId)))
+      this.options.handler.onMessageInOrder(delivery);
   }
 
   private async takeTurn(turn: DueTurn, before: number): Promise<void> {
@@ -206,6 +248,8 @@ export class DueTasks {
         this.endWait();
       });
     }
+    turn.handledBefore = tasks.at(-1)?.dueAt ?? turn.handledBefore;
+    this.passDeferred();
     // Other work of the process gets its turn.
     await new Promise<void>((resolve) => this.options.clock.endOfTurn(resolve));
   }
@@ -219,6 +263,7 @@ export class DueTasks {
     let handledTasks: Promise<void>[] = [];
     for (const task of tasks) {
       if (this.generation !== generation) break;
+      this.deferred.remove(task);
       handledTasks.push(this.options.handler.handleDue(task, onDecision));
       if (handledTasks.length < MAX_CONCURRENT) continue;
       await Promise.all(handledTasks);

@@ -17,6 +17,8 @@ export interface Backlog {
 export interface DueTurn {
   readonly instanceId: string;
   readonly readPage: DuePageReader;
+  /** Time before which all due tasks of the instance were handled, Unix ms. */
+  handledBefore: number;
   /** Whether decisions on its last tasks are being written. */
   isWriting: boolean;
   /** Size of the instance's backlog when it became full; null while it is not full. */
@@ -42,8 +44,13 @@ export class DueTurns {
     return [...this.turns.values()].some((turn) => turn.isWriting);
   }
 
-  add(instanceId: string, readPage: DuePageReader): void {
-    this.turns.set(instanceId, { instanceId, readPage, isWriting: false, sizeWhenFull: null });
+  add(instanceId: string, readPage: DuePageReader, handledBefore: number): void {
+    this.turns.set(instanceId, { instanceId, readPage, handledBefore, isWriting: false, sizeWhenFull: null });
+  }
+
+  /** Returns the turn of the instance; undefined if all its due tasks were read. */
+  of(instanceId: string): DueTurn | undefined {
+    return this.turns.get(instanceId);
   }
 
   remove({ instanceId }: DueTurn): void {

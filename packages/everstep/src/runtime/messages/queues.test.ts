@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Message, MessageOutcome } from '../../ports/message-sender.js';
-import type { Store } from '../../ports/stores/store.js';
+import type { DueTask, Store } from '../../ports/stores/store.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import {
   type Bench,
@@ -40,6 +40,37 @@ class HeldSender extends ScriptedSender {
     assert.ok(index >= 0 && held, `${text} is not out`);
     held.reply(respondWith(status));
     await settle();
+  }
+}
+
+/** Deliveries that are due before all tasks of the store, and take all slots until `end` is called. */
+class DueBacklog {
+  isDue = false;
+  end: () => void = () => {};
+  private readonly ended: Promise<null>;
+  private readonly tasks: readonly DueTask[];
+
+  constructor(count: number) {
+    const task = { instanceId: 'qi_1', workflowUrl: 'http://slow/', kind: 'advance', flowControlKey: null } as const;
+    this.tasks = Array.from({ length: count }, (_, n) => ({ ...task, runKey: `slow-${n}`, slot: 0, dueAt: 1, runVersion: 0 }));
+    this.ended = new Promise((resolve) => {
+      this.end = () => resolve(null);
+    });
+  }
+
+  before(store: Store): Store {
+    return {
+      ...store,
+      loadRun: (query) => (query.runKey.startsWith('slow-') ? this.ended : store.loadRun(query)),
+      dueTasks: async ({ after, limit, ...query }) => {
+        const index = this.tasks.findIndex(({ runKey }) => runKey === after?.runKey);
+        const tasks = this.isDue && (after === null || index >= 0) ? this.tasks.slice(index + 1, index + 1 + limit) : [];
+        if (tasks.length === limit) return tasks;
+        const isInStore = tasks.length === 0 && index < 0;
+        const stored = await store.dueTasks({ ...query, after: isInStore ? after : null, limit: limit - tasks.length });
+        return [...tasks, ...stored];
+      },
+    };
   }
 }
 
@@ -191,6 +222,64 @@ describe('a queue', () => {
       assert.deepEqual(sender.texts, ['1', '2']);
     }, wrap);
   });
+});
+
+/** Waits until the endpoint has received so many messages, and the work in progress is done. */
+async function untilSent(sender: ScriptedSender, count: number): Promise<void> {
+  for (let rounds = 0; rounds < 1_000 && sender.sent.length < count; rounds++) await settle();
+  await settle();
+}
+
+test('lets no new message overtake older ones that are still read from the store', async () => {
+  const sender = new ScriptedSender(() => respondWith(200));
+  await withRuntime(
+    noSteps,
+    async ({ runtime, clock }) => {
+      const delayed = Array.from({ length: 600 }, (_, n) => String(n));
+      await runtime.messages.publish(delayed.map((text) => ({ ...inQueue(text), notBefore: clock.now() + 1_000 })));
+      clock.move(1_001);
+      await runtime.messages.publish([inQueue('new')]);
+      await untilSent(sender, 601);
+      assert.deepEqual(sender.sent.map(textOf), [...delayed, 'new']);
+    },
+    { sender },
+  );
+});
+
+test('lets no new message overtake older ones that stay in the store after a restart, because the backlog is full', async () => {
+  const sender = new ScriptedSender(() => respondWith(200));
+  const backlog = new DueBacklog(20_500);
+  await withRuntime(
+    noSteps,
+    async (bench) => {
+      const { clock } = bench;
+      await bench.runtime.messages.publish(
+        ['1', '2', '3'].map((text, n) => ({ ...inQueue(text), notBefore: clock.now() + 100 + n })),
+      );
+      backlog.isDue = true;
+      await bench.restart();
+      try {
+        const { messages, runs } = bench.runtime;
+        await messages.publish([inQueue('4')]);
+        const [canceled] = await messages.publish([inQueue('canceled')]);
+        await messages.publish([inQueue('5')]);
+        await settle();
+        assert.ok(canceled?.kind === 'published');
+        const { messageId = '' } = canceled.messages[0] ?? {};
+        assert.deepEqual(sender.sent.map(textOf), []);
+        const why = await runs.explain({ instanceId: 'qi_1', workflowRunId: messageId });
+        assert.deepEqual(why?.tasks[0]?.reasons, [{ kind: 'queued' }]);
+        await messages.cancel({ instanceId: 'qi_1', messageId });
+        backlog.end();
+        await untilSent(sender, 5);
+        assert.deepEqual(sender.sent.map(textOf), ['1', '2', '3', '4', '5']);
+        assert.equal((await bench.runtime.queues.find(Q))?.lag, 0);
+      } finally {
+        backlog.end();
+      }
+    },
+    { sender, wrap: (store) => backlog.before(store) },
+  );
 });
 
 test('keeps the order of a queue across a restart: a message that waits for its retry is still first', async () => {

@@ -22,7 +22,7 @@ import { type DeliveryOutcome, type DeliveryOutcomes, Dispatcher } from '../disp
 import type { DeliveredEvent } from '../dispatch/requests/step-delivery.js';
 import { type DueTaskHandler, DueTasks } from '../due/due-tasks.js';
 import type { Backlog } from '../due/due-turns.js';
-import type { DeliveryRef } from '../gates/delivery.js';
+import type { Delivery, DeliveryRef } from '../gates/delivery.js';
 import type { DeliveryGates } from '../gates/delivery-gates.js';
 import type { ControlCommits } from '../gates/gate-deps.js';
 import type { SubmissionOutcome } from '../interface/runs.js';
@@ -385,7 +385,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
       case 'callback':
         return RESOLVED;
       default:
-        this.dispatcher.dispatch(deliveryOf(entry.run, task, limits));
+        this.dispatcher.dispatch(deliveryOf(entry.run, task, limits), dueAt);
         return RESOLVED;
     }
   }
@@ -394,7 +394,11 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     const { clock, limits } = this.deps;
     if (task.dueAt === null) return;
     if (task.dueAt > clock.now()) this.due.scanAt(task.dueAt);
-    else this.dispatcher.dispatch(callbackDeliveryOf(run, task, limits));
+    else this.dispatcher.dispatch(callbackDeliveryOf(run, task, limits), task.dueAt);
+  }
+
+  onMessageInOrder(delivery: Delivery): void {
+    this.dispatcher.redispatch(delivery);
   }
 
   /** Acts on a task that a scan has found. The run may have changed since, so the state is checked again before it is sent. */
