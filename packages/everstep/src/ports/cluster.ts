@@ -18,8 +18,10 @@ export type SharedChange =
   /** The stored state of a flow control key or of a queue. `reset` is set if the change ended its rate window. */
   | { readonly kind: 'flow-control'; readonly instanceId: string; readonly key: string; readonly reset?: true }
   | { readonly kind: 'queue'; readonly instanceId: string; readonly name: string }
-  /** The run ended without a response, so its deliveries in flight can be aborted. */
+  /** The run was canceled: its waiting deliveries are obsolete, and its deliveries in flight can be aborted. */
   | { readonly kind: 'run-canceled'; readonly runKey: string }
+  /** The run ended while other tasks of it were due: their waiting deliveries are obsolete. */
+  | { readonly kind: 'run-ended'; readonly runKey: string }
   /** A client of the sending node listens to live changes of these instances. */
   | { readonly kind: 'live-wanted'; readonly instanceIds: readonly string[] }
   /** A live change in the instance, for clients of other nodes. */

@@ -124,9 +124,12 @@ export class Membership {
       case 'run-canceled': {
         const entry = cache.peek(change.runKey);
         if (entry) decisions.forget(entry);
-        gates.onRunEnded(change.runKey);
+        dispatcher.onEndedElsewhere(change.runKey);
         break;
       }
+      case 'run-ended':
+        dispatcher.onEndedElsewhere(change.runKey);
+        return;
       case 'flow-control':
         onChange(change);
         return gates.reloadKey(change.instanceId, change.key, change.reset === true);

@@ -374,6 +374,13 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     this.sender.withdraw(ref);
   }
 
+  /** Removes the waiting deliveries of a run that has ended on another node, and frees its slot in its queue. */
+  onEndedElsewhere(runKey: string): void {
+    this.gates.withdrawRun(runKey);
+    this.gates.onRunEnded(runKey);
+    this.sender.withdrawRun(runKey);
+  }
+
   /** Removes the waiting deliveries of a deleted queue instance. */
   dropInstance(instanceId: string): void {
     this.gates.drop(instanceId);

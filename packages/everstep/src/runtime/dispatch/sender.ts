@@ -85,6 +85,11 @@ export class DeliverySender {
     this.heavyRuns.withdraw(ref);
   }
 
+  /** Removes the deliveries of a run that wait for memory, because it has ended on another node. */
+  withdrawRun(runKey: string): void {
+    this.heavyRuns.withdrawRun(runKey);
+  }
+
   /** Removes the deliveries of a deleted queue instance that wait for memory. */
   dropInstance(instanceId: string): void {
     this.heavyRuns.drop(instanceId);

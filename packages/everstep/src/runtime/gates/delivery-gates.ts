@@ -2,17 +2,17 @@
  * The gates that every delivery passes before it waits for a slot: a message must have its turn in its queue, the destination
  * must not be held, and the flow control key must permit it. A delivery without a limit passes immediately.
  */
-import { ADVANCE_SLOT, type FlowControl, type InstanceSettings, type Queue } from '../../engine/runs/run.js';
+import { ADVANCE_SLOT, CALLBACK_SLOT, type FlowControl, type InstanceSettings, type Queue } from '../../engine/runs/run.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
 import type { GateCounts, KeyCounts } from '../../ports/observer.js';
 import { NO_WORKERS, type WorkerPresence } from '../../ports/workers.js';
 import type { DestinationStatus, FlowControlChange, FlowControlStatus, WaitReason } from '../services/workflow-service.js';
-import { type Delivery, type DeliveryLimits, type DeliveryRef, type DeliveryResult, deliveryKeyOf } from './delivery.js';
+import type { Delivery, DeliveryLimits, DeliveryRef, DeliveryResult } from './delivery.js';
 import { type ControlCommits, ControlWrites, type GateDeps, type GateListener, type GateStore } from './gate-deps.js';
 import { InstanceGates } from './instance-gates.js';
 import { type FreeSlots, SlotTurns } from './slot-turns.js';
-import { GatedDelivery } from './wait-list.js';
+import { GatedDeliveries, GatedDelivery } from './wait-list.js';
 
 /** Receives the deliveries that have passed the gates. */
 export interface GatesExit {
@@ -41,7 +41,7 @@ export class DeliveryGates implements GateListener {
   private readonly exit: GatesExit;
   private readonly instances = new Map<string, InstanceGates>();
   /** Deliveries that wait, and those that have passed and are not done. */
-  private readonly deliveries = new Map<string, GatedDelivery>();
+  private readonly deliveries = new GatedDeliveries();
   /** Number of offers so far. */
   private offerCount = 0;
   private lastLimits: DeliveryLimits | null = null;
@@ -70,17 +70,21 @@ export class DeliveryGates implements GateListener {
    * not done.
    */
   offer(delivery: Delivery): boolean {
-    const id = deliveryKeyOf(delivery);
-    if (this.isStopped || this.deliveries.has(id)) return false;
+    if (this.isStopped || this.deliveries.has(delivery)) return false;
     const gatedDelivery = new GatedDelivery(
       delivery,
       this.sharedLimits(delivery.limits),
       this.offerCount++,
       this.deps.clock.now(),
     );
-    this.deliveries.set(id, gatedDelivery);
+    this.deliveries.add(gatedDelivery);
     this.instance(gatedDelivery.limits.instanceId).offer(gatedDelivery);
     return true;
+  }
+
+  /** Whether the delivery waits here, or has passed and is not done. */
+  has(ref: DeliveryRef): boolean {
+    return this.deliveries.has(ref);
   }
 
   onPassedAllGates(delivery: GatedDelivery): void {
@@ -89,20 +93,23 @@ export class DeliveryGates implements GateListener {
 
   /** Called when a delivery that had passed is done: it no longer counts toward its limits. */
   done(delivery: Delivery, result: DeliveryResult): void {
-    const id = deliveryKeyOf(delivery);
-    const gatedDelivery = this.deliveries.get(id);
+    const gatedDelivery = this.deliveries.get(delivery);
     if (!gatedDelivery || gatedDelivery.list) return;
-    this.deliveries.delete(id);
+    this.deliveries.delete(delivery);
     this.instance(delivery.limits.instanceId).done(gatedDelivery, result);
   }
 
   /** Removes the waiting delivery of a task that no longer exists. A delivery that has passed remains until it is done. */
   withdraw(ref: DeliveryRef): void {
-    const id = deliveryKeyOf(ref);
-    const delivery = this.deliveries.get(id);
+    const delivery = this.deliveries.get(ref);
     if (!delivery?.list) return;
-    this.deliveries.delete(id);
+    this.deliveries.delete(ref);
     this.instance(delivery.limits.instanceId).withdraw(delivery);
+  }
+
+  /** Removes the waiting deliveries of a run that has ended on another node, except that of its failure callback. */
+  withdrawRun(runKey: string): void {
+    for (const delivery of this.deliveries.ofRun(runKey)) if (delivery.slot !== CALLBACK_SLOT) this.withdraw(delivery);
   }
 
   /**
@@ -110,7 +117,7 @@ export class DeliveryGates implements GateListener {
    * it has already passed with other limits: then it remains until it is done.
    */
   withdrawOutdated(delivery: Delivery): boolean {
-    const existing = this.deliveries.get(deliveryKeyOf(delivery));
+    const existing = this.deliveries.get(delivery);
     // The node that lent a delivery applies the limits.
     if (!existing || existing.limits.lentBy !== undefined || haveSameGates(existing.limits, delivery.limits)) return false;
     const hasPassed = existing.list === null;
@@ -123,14 +130,14 @@ export class DeliveryGates implements GateListener {
    * meantime, it must not start: it waits here and passes again later.
    */
   mayStart(ref: DeliveryRef): boolean {
-    const delivery = this.deliveries.get(deliveryKeyOf(ref));
+    const delivery = this.deliveries.get(ref);
     if (!delivery || delivery.list) return true;
     return this.instance(delivery.limits.instanceId).mayStart(delivery);
   }
 
   /** Called when the request of a delivery that had passed is sent: it has its connection. */
   onRequestSent(ref: DeliveryRef): void {
-    const delivery = this.deliveries.get(deliveryKeyOf(ref));
+    const delivery = this.deliveries.get(ref);
     if (delivery?.window) this.instance(delivery.limits.instanceId).onRequestSent(delivery);
   }
 
@@ -151,7 +158,7 @@ export class DeliveryGates implements GateListener {
   get idleSlotHolders(): readonly string[] {
     const lines = [...this.instances.values()].flatMap((instance) => [...instance.lines.values()]);
     const holders = lines.flatMap(({ slotHolders }) => [...slotHolders]);
-    return holders.filter((runKey) => !this.deliveries.has(deliveryKeyOf({ runKey, slot: ADVANCE_SLOT })));
+    return holders.filter((runKey) => !this.deliveries.has({ runKey, slot: ADVANCE_SLOT }));
   }
 
   /** Called when a run has ended on another node. If the run is a message, its slot in its queue becomes free. */
@@ -181,7 +188,7 @@ export class DeliveryGates implements GateListener {
   drop(instanceId: string): void {
     this.instances.get(instanceId)?.stop();
     this.instances.delete(instanceId);
-    for (const [id, { limits }] of this.deliveries) if (limits.instanceId === instanceId) this.deliveries.delete(id);
+    for (const delivery of this.deliveries.all()) if (delivery.limits.instanceId === instanceId) this.deliveries.delete(delivery);
   }
 
   /** Called when slots may have become free: starts of a rate that wait for one may be granted. */
@@ -196,7 +203,7 @@ export class DeliveryGates implements GateListener {
 
   /** Returns why the delivery waits here; empty if it does not. */
   reasons(ref: DeliveryRef): readonly WaitReason[] {
-    const delivery = this.deliveries.get(deliveryKeyOf(ref));
+    const delivery = this.deliveries.get(ref);
     return delivery?.list ? this.instance(delivery.limits.instanceId).reasons(delivery) : [];
   }
 

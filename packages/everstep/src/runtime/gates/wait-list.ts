@@ -44,6 +44,50 @@ export class GatedDelivery implements Delivery {
   }
 }
 
+/** Deliveries by run and slot. Most runs have one delivery, which takes a single entry. */
+export class GatedDeliveries {
+  private readonly byRun = new Map<string, GatedDelivery | Map<number, GatedDelivery>>();
+
+  get({ runKey, slot }: DeliveryRef): GatedDelivery | undefined {
+    const deliveries = this.byRun.get(runKey);
+    if (deliveries instanceof Map) return deliveries.get(slot);
+    return deliveries?.slot === slot ? deliveries : undefined;
+  }
+
+  has(ref: DeliveryRef): boolean {
+    return this.get(ref) !== undefined;
+  }
+
+  /** Adds a delivery of a slot that has none. */
+  add(delivery: GatedDelivery): void {
+    const { runKey, slot } = delivery;
+    const deliveries = this.byRun.get(runKey);
+    if (deliveries instanceof Map) deliveries.set(slot, delivery);
+    else this.byRun.set(runKey, deliveries ? new Map([deliveries, delivery].map((one) => [one.slot, one])) : delivery);
+  }
+
+  delete({ runKey, slot }: DeliveryRef): void {
+    const deliveries = this.byRun.get(runKey);
+    if (deliveries instanceof Map) deliveries.delete(slot);
+    if (deliveries instanceof Map ? deliveries.size === 0 : deliveries?.slot === slot) this.byRun.delete(runKey);
+  }
+
+  clear(): void {
+    this.byRun.clear();
+  }
+
+  ofRun(runKey: string): readonly GatedDelivery[] {
+    const deliveries = this.byRun.get(runKey);
+    if (deliveries instanceof Map) return [...deliveries.values()];
+    return deliveries ? [deliveries] : [];
+  }
+
+  /** Yields all deliveries. Those that were yielded may be deleted during the iteration. */
+  *all(): Generator<GatedDelivery> {
+    for (const runKey of this.byRun.keys()) yield* this.ofRun(runKey);
+  }
+}
+
 interface Row {
   cells: (GatedDelivery | null)[];
   /** All cells before this one are empty. */

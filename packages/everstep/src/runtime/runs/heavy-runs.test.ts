@@ -122,6 +122,20 @@ test('the waiting delivery of a run that ended is removed, and no longer holds b
   assert.deepEqual(harness.again, ['small']);
 });
 
+test('all waiting deliveries of a run that ended on another node are removed', () => {
+  const harness = new Harness();
+  const [end] = fillMemory(harness, 1);
+  assert.equal(harness.start('hog1', 'hog1-2', LARGE, 2), null);
+  assert.equal(harness.start('hog1', 'other', LARGE), null);
+  harness.heavy.withdrawRun('hog1-2');
+  assert.deepEqual(
+    [1, 2].map((slot) => harness.heavy.isWaiting({ runKey: 'hog1-2', slot })),
+    [false, false],
+  );
+  end?.();
+  assert.deepEqual(harness.again, ['other']);
+});
+
 test('a deleted instance has no waiting deliveries, and forgotten ones are not dispatched again', () => {
   const harness = new Harness();
   const ends = fillMemory(harness, 3);

@@ -102,10 +102,21 @@ export class HeavyRuns {
     if (this.removeWaiting(ref)) this.wakeNext();
   }
 
+  /** Removes the waiting deliveries of a run that has ended on another node. */
+  withdrawRun(endedRunKey: string): void {
+    this.removeAll(({ runKey }) => runKey === endedRunKey);
+  }
+
   /** Removes the waiting deliveries of a deleted queue instance. */
   drop(deletedInstanceId: string): void {
-    const deliveries = [...this.waitingByAccount.values()].flatMap((waiting) => [...waiting.values()]);
-    for (const { delivery } of deliveries) if (delivery.limits.instanceId === deletedInstanceId) this.removeWaiting(delivery);
+    this.removeAll(({ limits }) => limits.instanceId === deletedInstanceId);
+  }
+
+  private removeAll(isObsolete: (delivery: Delivery) => boolean): void {
+    for (const [accountId, deliveries] of this.waitingByAccount) {
+      for (const [id, { delivery }] of deliveries) if (isObsolete(delivery)) deliveries.delete(id);
+      if (deliveries.size === 0) this.waitingByAccount.delete(accountId);
+    }
     this.wakeNext();
   }
 

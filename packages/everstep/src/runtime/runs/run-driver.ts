@@ -18,6 +18,7 @@ import { Committer, type DurableWatcher } from '../commits/committer.js';
 import { LiveChanges, type RunOfHint } from '../commits/live-changes.js';
 import type { StoreWrites } from '../commits/store-writes.js';
 import { callbackDeliveryOf, deliveryOf } from '../dispatch/delivery-of-task.js';
+import { isDeliveryTask } from '../dispatch/delivery-task.js';
 import { type DeliveryOutcome, type DeliveryOutcomes, Dispatcher } from '../dispatch/dispatcher.js';
 import type { DeliveredEvent } from '../dispatch/requests/step-delivery.js';
 import { type DueTaskHandler, DueTasks } from '../due/due-tasks.js';
@@ -287,6 +288,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     // An endpoint that submits the end must still respond to the delivery in which it did so.
     const isSubmittedEnd = outcome?.status === 'succeeded' && run.settings.steps !== undefined;
     this.decisions.forget(entry, isSubmittedEnd ? 'let-finish' : 'give-up');
+    if (this.hasDeliveriesElsewhere(before)) this.deps.cluster?.notify({ kind: 'run-ended', runKey: run.key });
     for (const slot of before.tasks.keys()) this.dispatcher.withdraw({ runKey: run.key, slot });
     this.ends.onRunEnded(run.key);
     if (run.origin?.kind === 'invoke') {
@@ -297,6 +299,14 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
       this.deps.limits.onMessagesCounted(run.instanceId);
       this.scheduleCallback(run, callbackTask);
     }
+  }
+
+  /** Returns whether the run had several due deliveries that are not here. The one that ended the run is among them. */
+  private hasDeliveriesElsewhere({ key: runKey, tasks }: Run): boolean {
+    if (!this.deps.cluster || tasks.size < 2) return false;
+    const now = this.deps.clock.now();
+    const dueTasks = [...tasks.values()].filter((task) => isDeliveryTask(task) && task.dueAt !== null && task.dueAt <= now);
+    return dueTasks.filter(({ slot }) => !this.gates.has({ runKey, slot })).length > 1;
   }
 
   private hintOf(runKey: string): RunOfHint | undefined {
