@@ -7,7 +7,7 @@ import { useApi, useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { Loaded } from '../../components/loaded.js';
+import { Loaded } from '../../components/loading/loaded.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { quantity } from '../../components/times/formats.js';

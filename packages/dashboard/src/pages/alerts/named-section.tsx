@@ -6,7 +6,7 @@ import { useApi, useChange } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { NotLoaded } from '../../components/loaded.js';
+import { NotLoaded } from '../../components/loading/loaded.js';
 import { EmptyState } from '../../components/states.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { WholeTable } from '../../components/tables/list-table.js';

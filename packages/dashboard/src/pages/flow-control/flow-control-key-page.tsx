@@ -4,7 +4,7 @@ import type { FlowControlEntry, FlowControlWaiter, FlowControlWaitList } from '.
 import { path } from '../../api/client.js';
 import { useInstanceId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
-import { Loaded, NotLoaded } from '../../components/loaded.js';
+import { Loaded, NotLoaded } from '../../components/loading/loaded.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState } from '../../components/states.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';

@@ -8,7 +8,7 @@ import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
-import { Loaded } from '../../components/loaded.js';
+import { Loaded } from '../../components/loading/loaded.js';
 import { Secret } from '../../components/secret.js';
 
 export function TokensCard({ instance }: { readonly instance: InstanceRecord }) {

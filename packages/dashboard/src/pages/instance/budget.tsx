@@ -8,7 +8,7 @@ import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
 import { TextField } from '../../components/fields.js';
-import { Loaded } from '../../components/loaded.js';
+import { Loaded } from '../../components/loading/loaded.js';
 import { bytesText, countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { DayChart, dollarText } from './day-chart.js';

@@ -9,7 +9,7 @@ import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
 import { Facts, type FactsProps } from '../../components/facts.js';
-import { NotLoaded } from '../../components/loaded.js';
+import { NotLoaded } from '../../components/loading/loaded.js';
 import { PageTitle } from '../../components/page-title.js';
 import { bytesText, countText, durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';

@@ -9,7 +9,7 @@ import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { SelectField, TextField } from '../../components/fields.js';
-import { Loaded } from '../../components/loaded.js';
+import { Loaded } from '../../components/loading/loaded.js';
 import { EmptyState } from '../../components/states.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { TimeText } from '../../components/times/time-text.js';

@@ -6,7 +6,7 @@ import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
-import { Loaded } from '../../components/loaded.js';
+import { Loaded } from '../../components/loading/loaded.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
 import {
   formOf,

@@ -2,7 +2,7 @@
 import type { NodeEntry, Nodes } from '../../../../everstep/src/contract/live.js';
 import { useApi } from '../../api/queries.js';
 import { CopyId } from '../../components/copy-id.js';
-import { Loaded } from '../../components/loaded.js';
+import { Loaded } from '../../components/loading/loaded.js';
 import { PageTitle } from '../../components/page-title.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';

@@ -8,7 +8,7 @@ import { CopyId } from '../../components/copy-id.js';
 import { DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
 import { JsonView } from '../../components/json-view.js';
-import { NotLoaded } from '../../components/loaded.js';
+import { NotLoaded } from '../../components/loading/loaded.js';
 import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { countText } from '../../components/times/formats.js';

@@ -7,7 +7,7 @@ import { useWholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
-import { NotLoaded } from '../../components/loaded.js';
+import { NotLoaded } from '../../components/loading/loaded.js';
 import { EmptyState } from '../../components/states.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { WholeTable } from '../../components/tables/list-table.js';

@@ -7,7 +7,7 @@ import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
 import { Facts, type FactsProps } from '../../components/facts.js';
 import { JsonView } from '../../components/json-view.js';
-import { Loaded, NotLoaded } from '../../components/loaded.js';
+import { Loaded, NotLoaded } from '../../components/loading/loaded.js';
 import { PageTitle } from '../../components/page-title.js';
 import { RunLink } from '../../components/run-link.js';
 import { StatusBadge } from '../../components/status-badge.js';

@@ -12,7 +12,7 @@ import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { SelectField } from '../../components/fields.js';
-import { NotLoaded } from '../../components/loaded.js';
+import { NotLoaded } from '../../components/loading/loaded.js';
 import { bytesText, quantity } from '../../components/times/formats.js';
 
 interface IndexInfo {

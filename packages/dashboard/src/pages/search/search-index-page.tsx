@@ -10,7 +10,7 @@ import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
-import { NotLoaded } from '../../components/loaded.js';
+import { NotLoaded } from '../../components/loading/loaded.js';
 import { PageTitle } from '../../components/page-title.js';
 import { Secret } from '../../components/secret.js';
 import { TimeText } from '../../components/times/time-text.js';

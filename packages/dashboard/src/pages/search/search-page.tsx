@@ -7,7 +7,7 @@ import { useInstance, useInstanceId } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
-import { NotLoaded } from '../../components/loaded.js';
+import { NotLoaded } from '../../components/loading/loaded.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState } from '../../components/states.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';

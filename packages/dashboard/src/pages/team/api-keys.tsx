@@ -6,7 +6,7 @@ import { useApi, useChange } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
-import { Loaded } from '../../components/loaded.js';
+import { Loaded } from '../../components/loading/loaded.js';
 import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';

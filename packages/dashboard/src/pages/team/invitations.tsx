@@ -5,7 +5,7 @@ import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { NotLoaded } from '../../components/loaded.js';
+import { NotLoaded } from '../../components/loading/loaded.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { TimeText } from '../../components/times/time-text.js';
 

@@ -8,7 +8,7 @@ import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { SelectField, TextField } from '../../components/fields.js';
-import { Loaded } from '../../components/loaded.js';
+import { Loaded } from '../../components/loading/loaded.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { InvitationLinkDialog } from './invitation-link-dialog.js';

@@ -4,7 +4,7 @@ import type { JoinedTeam, TeamEntry } from '../../../../everstep/src/contract/ma
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
-import { Loaded } from '../../components/loaded.js';
+import { Loaded } from '../../components/loading/loaded.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState } from '../../components/states.js';
 import { ApiKeys } from './api-keys.js';

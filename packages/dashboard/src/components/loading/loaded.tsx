@@ -1,8 +1,8 @@
 /** The result of an API query, or its loading or failed state. */
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import type { ApiFailure } from '../api/outcome.js';
-import { ErrorState, FailureNotice, Skeleton } from './states.js';
+import type { ApiFailure } from '../../api/outcome.js';
+import { ErrorState, FailureNotice, Skeleton } from '../states.js';
 
 export interface NotLoadedProps {
   readonly query: Pick<UseQueryResult<unknown, ApiFailure>, 'error' | 'refetch'>;
