@@ -95,6 +95,22 @@ export class ScriptedCaller implements StepCaller {
   async close(): Promise<void> {}
 }
 
+/** An endpoint that submits everything separately. Each of its responses is empty, and sent when the test says so. */
+export class SilentCaller implements StepCaller {
+  readonly calls: StepCall[] = [];
+  readonly pendingReplies: (() => void)[] = [];
+  call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepOutcome> {
+    this.calls.push(call);
+    onSent?.();
+    return new Promise((resolve) => {
+      const respond = () => resolve({ kind: 'silent', status: 200, responseHeaders: {}, responseBody: new Uint8Array() });
+      this.pendingReplies.push(respond);
+      signal.addEventListener('abort', respond);
+    });
+  }
+  async close(): Promise<void> {}
+}
+
 /** The recipient of plain messages, written by the test. */
 export class ScriptedSender implements MessageSender {
   readonly sent: Message[] = [];

@@ -27,6 +27,7 @@ import {
   type RunPayload,
   type Task,
 } from './run.js';
+import type { StepRules } from './settings.js';
 import { TaskTable } from './task-table.js';
 
 /** The result of an event. Without `writes`, the event had no effect. */
@@ -262,6 +263,13 @@ export class Draft {
     if (this.run.hasFailureFunction) return;
     this.writes.push({ kind: 'note-failure-function', runKey: this.run.key });
     this.run = { ...this.run, hasFailureFunction: true };
+  }
+
+  /** Records that the endpoint introduced itself, so that it can be called for the first step. */
+  noteIntroduction(steps: StepRules): void {
+    const settings = { ...this.run.settings, steps: { ...steps, introduced: true } };
+    this.writes.push({ kind: 'note-introduction', runKey: this.run.key, settings });
+    this.run = { ...this.run, settings };
   }
 
   /** Creates another run in the same unit. Its id must be newly generated, because no guard checks it. */

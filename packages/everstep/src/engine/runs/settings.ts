@@ -67,7 +67,7 @@ export interface Redaction {
 export interface StepRules {
   /** Whether the code continues only when all steps that were planned together are recorded. A call before that has no effect. */
   readonly joined: boolean;
-  /** Whether the first step can be requested without an introduction of the endpoint. */
+  /** Whether the endpoint needs no introduction before its first step is requested, or has introduced itself. */
   readonly introduced: boolean;
 }
 

@@ -7,7 +7,7 @@ import { decide } from './decide.js';
 import type { Decision } from './decision.js';
 import { ADVANCE_SLOT, type DeliveryFailure, type Run } from './run.js';
 import { recoverRun } from './start.js';
-import type { Submission } from './submissions.js';
+import { hasIntroducedItself, type Submission } from './submissions.js';
 
 const done = (stepId: number, type: StepResult['type'] = 'Run'): StepResult => ({
   stepId,
@@ -208,6 +208,36 @@ test('an endpoint that must introduce itself receives the request for its first 
   assert.deepEqual(submit(introduced.run, { introduction: true }, 11).writes, [], 'twice');
   assert.deepEqual(exchangeEnded(introduced.run, first, 12).writes, [], 'the introduction is over');
   assert.deepEqual(recorded(submit(introduced.run, { done: [done(1)] }, 20)), [1]);
+});
+
+/** Returns the run as a store loads it. */
+const reloaded = (run: Run): Run => ({ ...run, replayedLength: run.tasks.has(ADVANCE_SLOT) ? -1 : run.journalLength });
+
+test('an introduction is stored, so that a later one has no effect, and failed attempts before it count', () => {
+  const run = started(false);
+  const failedOnce = timedOut(run, attemptOf(run, ADVANCE_SLOT), 5).run;
+  const introduction = submit(failedOnce, { introduction: true }, 10);
+  const steps = { joined: true, introduced: true };
+  const settings = { ...run.settings, steps };
+  assert.deepEqual(
+    introduction.writes.filter(({ kind }) => kind === 'note-introduction'),
+    [{ kind: 'note-introduction', runKey: run.key, settings }],
+  );
+  const introduced = reloaded(introduction.run);
+  assert.deepEqual(introduced.settings.steps, steps);
+  assert.equal(attemptOf(introduced, ADVANCE_SLOT).retried, 1);
+  assert.equal(hasIntroducedItself(introduced), true);
+  assert.deepEqual(submit(introduced, { introduction: true }, 20).writes, []);
+  assert.deepEqual(exchangeEnded(introduced, attemptOf(failedOnce, ADVANCE_SLOT), 21).writes, [], 'the introduction is over');
+  const failedTwice = timedOut(introduced, attemptOf(introduced, ADVANCE_SLOT), 2000);
+  assert.equal(failedTwice.outcome?.status, 'failed', 'the run has one retry');
+});
+
+test('an endpoint that has planned steps without introducing itself is not asked to do so', () => {
+  const run = reloaded(submit(started(false), { planned: [planned(1), planned(2)] }, 10).run);
+  assert.deepEqual([run.journalLength, hasIntroducedItself(run)], [0, true]);
+  assert.equal(hasIntroducedItself(started(false)), false);
+  assert.equal(hasIntroducedItself(startedRun()), true, 'the native protocol needs no introduction');
 });
 
 test('an endpoint that responds without introducing itself is not a workflow', () => {

@@ -69,12 +69,18 @@ export function applySubmission(
   return applyReply(() => new Draft(run, context), task, reply, envelope).finish();
 }
 
-/** Calls the endpoint again, now for the first step, as a separate message with its own attempts. */
+/** Returns whether the endpoint can be called for a step. An endpoint that has submitted a step needs no introduction. */
+export const hasIntroducedItself = ({ settings, nextStepId, journalLength }: Run): boolean =>
+  (settings.steps?.introduced ?? true) || nextStepId > 1 || journalLength > 0;
+
+/** Calls the endpoint again, now for the first step, as a separate message. Attempts that failed before still count. */
 function requestFirstStep(run: Run, task: RequestingTask, context: DecisionContext): Decision {
-  if (task.kind !== 'advance' || run.replayedLength >= 0) return unchangedDecision(run);
+  const { steps } = run.settings;
+  if (task.kind !== 'advance' || !steps || hasIntroducedItself(run)) return unchangedDecision(run);
   const draft = new Draft(run, context);
   draft.markQuietAt(0);
-  draft.putTask({ ...task, messageId: draft.newMessageId(), dueAt: draft.now, retried: 0 });
+  draft.noteIntroduction(steps);
+  draft.putTask({ ...task, messageId: draft.newMessageId(), dueAt: draft.now });
   return draft.finish();
 }
 

@@ -1,5 +1,5 @@
 /** Writes to runs: their state, journal, tasks and events. */
-import type { FailedAttempt, KeptEvent, RecordedStep, Run, RunOutcome, RunPayload, Task } from '../runs/run.js';
+import type { FailedAttempt, KeptEvent, RecordedStep, Run, RunOutcome, RunPayload, RunSettings, Task } from '../runs/run.js';
 import { no, RUN_FACTS, SMALL_WRITE_FACTS, type WriteFactsOf, yes, zero } from './facts.js';
 import { contentBytes, RECORD_BYTES, toJson } from './stored-size.js';
 
@@ -7,6 +7,8 @@ export type RunWrite =
   /** Inserts the run row and its input. Tasks and journal rows are separate writes. */
   | { readonly kind: 'create-run'; readonly run: Run; readonly input: RunPayload | { readonly copyOf: string } }
   | { readonly kind: 'note-failure-function'; readonly runKey: string }
+  /** Replaces the settings of the run with the same settings, except that `steps.introduced` is true. */
+  | { readonly kind: 'note-introduction'; readonly runKey: string; readonly settings: RunSettings }
   | { readonly kind: 'end-run'; readonly runKey: string; readonly outcome: RunOutcome; readonly completedAt: number }
   /** Appends to the journal. If a row with that index or step id exists, it is an error and the batch is rejected. */
   | { readonly kind: 'record-step'; readonly runKey: string; readonly step: RecordedStep }
@@ -90,6 +92,14 @@ export const RUN_WRITE_FACTS = {
     ...SMALL_WRITE_FACTS,
     aggregate: 'run',
     topic: 'runs',
+    isSelfContained: yes,
+    time: zero,
+  },
+  'note-introduction': {
+    ...RUN_FACTS,
+    ...SMALL_WRITE_FACTS,
+    aggregate: 'run',
+    topic: null,
     isSelfContained: yes,
     time: zero,
   },

@@ -2,10 +2,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StepReply } from '@everstep/sdk/protocol';
+import type { Submission } from '../../engine/runs/submissions.js';
 import type { CommitResult } from '../../engine/writes.js';
 import type { StepCall } from '../../ports/step-caller.js';
 import type { DueTask, Store } from '../../ports/stores/store.js';
-import { aloneInCluster, endOf, progress, recordedDigest, ScriptedCaller, settle, withRuntime } from '../runtime.fixture.js';
+import {
+  aloneInCluster,
+  endOf,
+  progress,
+  recordedDigest,
+  ScriptedCaller,
+  SETTINGS,
+  SilentCaller,
+  settle,
+  withRuntime,
+} from '../runtime.fixture.js';
 
 const SLEEP_MS = 5_000;
 
@@ -86,6 +97,38 @@ test('a run continues if its state is dropped because another node continued it 
       assert.equal((await endOf(bench, run))?.result, '"awake"');
     },
     { wrap: slow, cluster: aloneInCluster(() => claims.splice(0)) },
+  );
+});
+
+test('a node that reads a run after another node recorded the introduction of its endpoint calls it for the first step', async () => {
+  const claims: DueTask[] = [];
+  const caller = new SilentCaller();
+  await withRuntime(
+    caller,
+    async (bench) => {
+      const settings = { ...SETTINGS, steps: { joined: true, introduced: false } };
+      const { run } = await bench.trigger({ dialect: 'upstash', settings });
+      await settle();
+      const { workflowRunId, runKey } = run;
+      const submit = (submission: Partial<Submission>) =>
+        bench.runtime.runs.submit({ instanceId: 'qi_1', workflowRunId, submission: { done: [], planned: [], ...submission } });
+      assert.equal(await submit({ introduction: true }), 'taken');
+      // As if another node had received it: this node finds the next task of a later version, and reads the run again.
+      const place = { instanceId: 'qi_1', workflowUrl: 'http://app/flow', flowControlKey: null, kind: 'advance' as const };
+      claims.push({ ...place, runKey, slot: 0, dueAt: bench.clock.now(), runVersion: Number.MAX_SAFE_INTEGER });
+      bench.clock.move(1_000);
+      await settle();
+      caller.pendingReplies[0]?.();
+      await settle();
+      assert.deepEqual(
+        caller.calls.map(({ hasIntroducedItself }) => hasIntroducedItself),
+        [false, true],
+      );
+      assert.equal(await submit({ end: { kind: 'finished', result: '1' } }), 'taken');
+      caller.pendingReplies[1]?.();
+      assert.equal((await endOf(bench, run))?.result, '1');
+    },
+    { cluster: aloneInCluster(() => claims.splice(0)) },
   );
 });
 

@@ -2,23 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Submission } from '../../engine/runs/submissions.js';
-import type { StepCaller, StepOutcome } from '../../ports/step-caller.js';
 import type { TriggerCommand } from '../interface/runs.js';
-import { type Bench, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
-
-/** An endpoint that submits everything separately. Each of its responses is empty, and sent when the test says so. */
-class SilentCaller implements StepCaller {
-  readonly pendingReplies: (() => void)[] = [];
-  call(_call: unknown, signal: AbortSignal, onSent?: () => void): Promise<StepOutcome> {
-    onSent?.();
-    return new Promise((resolve) => {
-      const respond = () => resolve({ kind: 'silent', status: 200, responseHeaders: {}, responseBody: new Uint8Array() });
-      this.pendingReplies.push(respond);
-      signal.addEventListener('abort', respond);
-    });
-  }
-  async close(): Promise<void> {}
-}
+import { type Bench, SETTINGS, SilentCaller, settle, withRuntime } from '../runtime.fixture.js';
 
 async function start(bench: Bench, overrides: Partial<TriggerCommand> = {}) {
   const outcome = await bench.trigger({

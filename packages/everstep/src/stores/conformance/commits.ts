@@ -148,6 +148,10 @@ export function commitConformance(open: OpenStore): void {
       ['an event for an unknown run', [{ kind: 'keep-event', runKey: 'no such run', event: keptEvent(1) }]],
       ['a failure function of an unknown run', [{ kind: 'note-failure-function', runKey: 'no such run' }]],
       [
+        'an introduction of the endpoint of an unknown run',
+        [{ kind: 'note-introduction', runKey: 'no such run', settings: otherRun.settings }],
+      ],
+      [
         'the state of a dead letter that does not exist',
         [{ kind: 'set-failure-function-state', instanceId: INSTANCE, dlqId: 'no', state: 'CALLBACK_FAIL' }],
       ],

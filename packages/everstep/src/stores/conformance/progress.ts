@@ -108,6 +108,27 @@ export function progressConformance(open: OpenStore): void {
     );
 
     test(
+      'an introduction of the endpoint is stored with the settings of the run, and changes no other run',
+      withStore(open, async (store) => {
+        const settings = {
+          ...run.settings,
+          labels: ['a'],
+          failureCallback: { url: 'http://app.example/failed', headers: { 'x-name': '\u0000 ☃ "introduced":false' } },
+          steps: { joined: true, introduced: false },
+        };
+        const [introducedRun, otherRun] = [sampleRun(1, { settings }), sampleRun(2, { settings })];
+        await apply(store, [creation(introducedRun), creation(otherRun)]);
+        const newSettings = { ...settings, steps: { joined: true, introduced: true } };
+        await apply(store, [{ kind: 'note-introduction', runKey, settings: newSettings }, ...putTasks([advanceTask(T0)])]);
+        assert.deepEqual((await loadExisting(store)).settings, newSettings);
+        assert.deepEqual((await loadExisting(store, otherRun.key)).settings, settings);
+        const startedRun = sampleRun(3, { settings });
+        await apply(store, [creation(startedRun), { kind: 'note-introduction', runKey: startedRun.key, settings: newSettings }]);
+        assert.deepEqual((await loadExisting(store, startedRun.key)).settings, newSettings, 'in the same unit');
+      }),
+    );
+
+    test(
       'the journal is read in recorded order from any index',
       withStore(open, async (store) => {
         const journal = [

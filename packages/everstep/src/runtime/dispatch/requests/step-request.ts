@@ -9,6 +9,7 @@ import {
 } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../../config/limits.js';
 import { ADVANCE_SLOT, type RecordedStep, type RunPayload, type StepTask, type Task } from '../../../engine/runs/run.js';
+import { hasIntroducedItself } from '../../../engine/runs/submissions.js';
 import { LONG_BYTES, type WorkSlices } from '../../../fairness/work-slices.js';
 import type { StepCall } from '../../../ports/step-caller.js';
 import type { Store } from '../../../ports/stores/store.js';
@@ -132,7 +133,7 @@ export async function buildStepRequest(
     openSteps: [...run.tasks.values()].filter(
       (openTask): openTask is StepTask => openTask.kind !== 'advance' && openTask.kind !== 'callback',
     ),
-    hasIntroducedItself: (run.settings.steps?.introduced ?? true) || length > 0 || run.replayedLength >= 0,
+    hasIntroducedItself: hasIntroducedItself(run),
     ...(payload ? { payload } : {}),
   };
   return { callParts, endMark };

@@ -103,6 +103,10 @@ const FORKED_RUN = { ...RUN_KEY, from_key: 'text' } as const satisfies Columns;
 const MARK_FORKS = statement(`
   UPDATE run r SET forked_from_run_key = f.from_key FROM ${unnest(FORKED_RUN)} AS f(${columnNames(FORKED_RUN)})
   WHERE r.instance_id = f.instance_id AND r.run_key = f.run_key`);
+const SETTINGS_CHANGE = { ...RUN_KEY, settings: 'text' } as const satisfies Columns;
+const UPDATE_SETTINGS = statement(`
+  UPDATE run r SET settings = s.settings FROM ${unnest(SETTINGS_CHANGE)} AS s(${columnNames(SETTINGS_CHANGE)})
+  WHERE r.instance_id = s.instance_id AND r.run_key = s.run_key`);
 const INSERT_FAILURE_FUNCTIONS = statement(`${insertInto('failure_function', RUN_KEY)} ON CONFLICT DO NOTHING`);
 
 /** Value of `claim` for a run that must be the only active one with its id. */
@@ -120,6 +124,7 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
   private readonly endedIds = new Set<string>();
   private failureFunctions: RowOf<typeof RUN_KEY>[] = [];
   private forks: RowOf<typeof FORKED_RUN>[] = [];
+  private settingsChanges: RowOf<typeof SETTINGS_CHANGE>[] = [];
   private readonly newVersions = new Map<string, RowOf<typeof VERSION_CHANGE>>();
 
   apply(write: WriteOf<'run'>, batch: BatchContext, guards: readonly StoreGuard[]): void {
@@ -130,6 +135,11 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
       case 'note-failure-function':
         this.noteFailureFunction(batch.state.requireRun(write.runKey));
         break;
+      case 'note-introduction': {
+        const { instanceId, runKey } = batch.state.requireRun(write.runKey);
+        this.settingsChanges.push({ instance_id: instanceId, run_key: runKey, settings: JSON.stringify(write.settings) });
+        break;
+      }
       case 'end-run': {
         const run = batch.state.endRun(write.runKey);
         this.endRun(run, write.outcome, write.completedAt);
@@ -232,8 +242,9 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
     const { runs, labels, failureFunctions } = this;
     if (runs.length > 0) session.send(INSERT_RUNS, [...columnArrays(NEW_RUN, runs), ...columnArrays(LABEL, labels)]);
     if (this.forks.length > 0) session.send(MARK_FORKS, columnArrays(FORKED_RUN, this.forks));
+    if (this.settingsChanges.length > 0) session.send(UPDATE_SETTINGS, columnArrays(SETTINGS_CHANGE, this.settingsChanges));
     if (failureFunctions.length > 0) session.send(INSERT_FAILURE_FUNCTIONS, columnArrays(RUN_KEY, failureFunctions));
-    [this.runs, this.labels, this.failureFunctions, this.forks] = [[], [], [], []];
+    [this.runs, this.labels, this.failureFunctions, this.forks, this.settingsChanges] = [[], [], [], [], []];
   }
 
   sendPayloads(session: TransactionSession): void {

@@ -16,6 +16,7 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
   private readonly copyPayload: StatementSync;
   private readonly updateOutcome: StatementSync;
   private readonly updateFailureFunction: StatementSync;
+  private readonly updateSettings: StatementSync;
   private readonly updateForkedFrom: StatementSync;
 
   constructor(parts: StoreParts) {
@@ -38,6 +39,7 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
       `UPDATE run SET status = ?, completed_at = ?, result = ?, error = ? WHERE seq = ? AND status = 'active'`,
     );
     this.updateFailureFunction = connection.prepare('UPDATE run SET failure_function = 1 WHERE seq = ?');
+    this.updateSettings = connection.prepare('UPDATE run SET settings = ? WHERE seq = ?');
     this.updateForkedFrom = connection.prepare('UPDATE run SET forked_from_run_key = ? WHERE seq = ?');
   }
 
@@ -48,6 +50,9 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
         break;
       case 'note-failure-function':
         this.updateFailureFunction.run(this.parts.runs.require(write.runKey).seq);
+        break;
+      case 'note-introduction':
+        this.updateSettings.run(JSON.stringify(write.settings), this.parts.runs.require(write.runKey).seq);
         break;
       case 'end-run':
         this.end(write.runKey, write.outcome, write.completedAt);
