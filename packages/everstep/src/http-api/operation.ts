@@ -159,6 +159,8 @@ interface OperationDescription {
   readonly headerFamilies?: Readonly<Record<string, string>>;
   /** Error codes in addition to those of all operations. */
   readonly errors: readonly ErrorCode[];
+  /** Error code of an invalid path parameter, if it is not `bad-parameter`. */
+  readonly pathErrorCode?: ErrorCode;
   /** Further headers of responses with status 503, by their names without the prefix of the dialect, as OpenAPI describes them. */
   readonly unavailableHeaders?: Readonly<Record<string, { readonly description: string; readonly schema: object }>>;
   /** False if the path does not support HEAD. By default, HEAD requests are handled like GET requests. */

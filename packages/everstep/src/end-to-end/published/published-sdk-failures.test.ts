@@ -350,6 +350,40 @@ test('a message published to a workflow endpoint starts a run', async (t) => {
   assert.deepEqual(await resultOf(service, workflowRunId), { name: 'grüße', user: 'ada' });
 });
 
+test('a step whose request is invalid fails the run with the reason', async (t) => {
+  const app = new Hono();
+  const longId = 'e'.repeat(600);
+  const headers = Object.fromEntries(Array.from({ length: 201 }, (_, n) => [`x-${n}`, 'a']));
+  app.post(
+    '/waits',
+    serve(async (context) => {
+      await context.waitForEvent('wait', longId);
+    }),
+  );
+  app.post(
+    '/notifies',
+    serve(async (context) => {
+      await context.notify('notify', longId, {});
+    }),
+  );
+  app.post(
+    '/calls',
+    serve(async (context) => {
+      await context.call('call', { url: 'http://127.0.0.1/', headers });
+    }),
+  );
+  const server = await serveApp(t, (request) => app.fetch(request));
+  const errorOf = async (path: string) => {
+    const { workflowRunId } = await client.trigger({ url: server.origin + path });
+    const { workflowState, error } = await endOf(service, workflowRunId);
+    assert.equal(workflowState, 'RUN_FAILED');
+    return error ?? '';
+  };
+  assert.match(await errorOf('/waits'), /eventId must be a string of 1 to 512 characters/);
+  assert.match(await errorOf('/notifies'), /eventId must be a string of 1 to 512 characters/);
+  assert.match(await errorOf('/calls'), /headers can have at most 200 entries/);
+});
+
 test('a workflow that rejects the request fails the run with the reason', async (t) => {
   const app = new Hono();
   app.post(

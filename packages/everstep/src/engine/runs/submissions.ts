@@ -94,7 +94,8 @@ export function endExchange(run: Run, task: RequestingTask, envelope: ReplyEnvel
     cause: 'not-protocol',
     message:
       'the endpoint responded without an error, but submitted neither a step nor the end of the run; check whether the workflow catches ' +
-      'errors of its steps, or returns before it has awaited them',
+      'errors of its steps or returns before it has awaited them, and whether a request in it was rejected with the status 400, which ' +
+      '@upstash/workflow treats as the end of the run',
     retry: { kind: 'never' },
     ...envelope,
   };

@@ -14,7 +14,10 @@ export const NO_BODY = Buffer.alloc(0);
 const NO_PARAMETERS = Type.Object({});
 
 /** Reads the path parameters. `params` is the result of the router. Throws ApiError. */
-export function readPath({ pathParameters, unknownQuery }: Operation, params: unknown): Readonly<Record<string, unknown>> {
+export function readPath(
+  { pathParameters, pathErrorCode, unknownQuery }: Operation,
+  params: unknown,
+): Readonly<Record<string, unknown>> {
   if (!pathParameters || unknownQuery === 'part-of-path') return {};
   const texts = new Map(Object.entries(typeof params === 'object' && params !== null ? params : {}));
   const values: Record<string, unknown> = {};
@@ -26,7 +29,7 @@ export function readPath({ pathParameters, unknownQuery }: Operation, params: un
       if (!(error instanceof InvalidValueError)) throw error;
       // Unlike other parameters, a path segment cannot be omitted.
       const problem = text === '' ? 'is missing from the path' : error.message;
-      throw new ApiError(error.code ?? 'bad-parameter', `${name} ${problem}`);
+      throw new ApiError(pathErrorCode ?? error.code ?? 'bad-parameter', `${name} ${problem}`);
     }
   }
   return values;

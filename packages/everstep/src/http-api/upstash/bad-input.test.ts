@@ -18,6 +18,7 @@ before(async () => {
 after(() => harness.close());
 
 const URL_TO = 'http://w.test/ok';
+const LONG_ID = 'e'.repeat(LIMITS.maxEventIdLength + 3);
 const header = (name: string, value: string, words: RegExp, code: Case[2] = 'bad-header'): Case => [
   `${name}: ${value.slice(0, 40)}`,
   `POST /v2/publish/${URL_TO}`,
@@ -39,6 +40,22 @@ const schedule = (headers: Readonly<Record<string, string>>, words: RegExp, code
   words,
   { headers },
 ];
+
+/** Items of a batch that cannot be read, and the errors if they are not submitted for a run. */
+const UNREADABLE_ITEMS: readonly (readonly [{ destination?: string; headers?: object }, RegExp, Case[2]])[] = [
+  [{ destination: '' }, /destination must have at least 1 character/, 'bad-body'],
+  [{ headers: { 'Upstash-Forward-N': 1 } }, /Upstash-Forward-N must be a string/, 'bad-body'],
+  [{ headers: { 'Upstash-Forward-N': '\n' } }, /characters that a header cannot contain/, 'bad-header'],
+  [
+    { headers: Object.fromEntries(Array.from({ length: LIMITS.maxHeaderCount + 1 }, (_, n) => [`Upstash-Forward-${n}`, ''])) },
+    /at most 200 entries/,
+    'bad-body',
+  ],
+];
+/** Headers of items that an endpoint submits for its run. */
+const CALL = { 'Upstash-Workflow-CallType': 'toCallback', 'Upstash-Callback-Workflow-RunId': 'r' };
+const STEP = { 'Upstash-Workflow-Init': 'false', 'Upstash-Workflow-RunId': 'r' };
+const INTRODUCTION = { 'Upstash-Workflow-Init': 'true', 'Upstash-Workflow-Trigger-By-Sdk': 'true' };
 
 const CASES: readonly Case[] = [
   // destinations
@@ -88,6 +105,23 @@ const CASES: readonly Case[] = [
       { headers: { 'upstash-workflow-sdk-version': '1', 'upstash-workflow-runid': 'r' }, body: '{}' },
     ],
   ),
+  ...[`wait/${LONG_ID}`, `notify/${LONG_ID}`, `notify/wfr_1/${LONG_ID}`, `notify/no-run/${LONG_ID.slice(9)}`].map(
+    (path): Case => [
+      `an event id that is too long: ${path.slice(0, 20)}`,
+      `POST /v2/${path}`,
+      'steps-refused',
+      /eventId must be a string of 1 to 512 characters/,
+      { headers: { 'upstash-workflow-sdk-version': '1', 'upstash-workflow-runid': 'r' }, body: '{}' },
+    ],
+  ),
+  // batches with items that cannot be read
+  ...UNREADABLE_ITEMS.flatMap(([item, words, code]): readonly Case[] => {
+    const batchOf = (headers: object) => [{ destination: URL_TO, ...item, headers: { ...headers, ...item.headers } }];
+    return [
+      ...[CALL, STEP, INTRODUCTION].map((headers) => body('POST /v2/batch', batchOf(headers), words, 'steps-refused')),
+      body('POST /v2/batch', batchOf({}), words, code),
+    ];
+  }),
   // headers
   header('upstash-method', 'HEAD', /Upstash-Method must be one of GET, POST, PUT, PATCH, DELETE/),
   header('upstash-retries', '-1', /Upstash-Retries must be an integer from 0 to 100, not "-1"/),

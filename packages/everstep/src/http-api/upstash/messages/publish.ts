@@ -16,7 +16,7 @@ import { PUBLISH_PATH } from '../../server/target.js';
 import { headerText } from '../item-headers.js';
 import { Published, PublishedToGroup } from '../shapes.js';
 import { requireSdkToken } from '../workflows/sdk-token.js';
-import { checkVersion } from '../workflows/step-refusals.js';
+import { checkVersion, stepRefusalOf } from '../workflows/step-refusals.js';
 import { readSubmissions, submit } from '../workflows/submissions.js';
 import { startCommand } from '../workflows/workflow-triggers.js';
 import { type BatchItem, type ItemResult, kindOf } from './batch-items.js';
@@ -57,6 +57,24 @@ function itemOf({ destination, body, headers = {}, queue }: Static<typeof WireIt
     headers: Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), Buffer.from(value).toString('latin1')])),
     queue: queue ?? null,
   };
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
+
+/** Returns whether an endpoint submits the item, which may be invalid, for its run. */
+function isOfRun(item: unknown): boolean {
+  if (!isRecord(item) || !isRecord(item.headers)) return false;
+  const headers = Object.fromEntries(Object.entries(item.headers).map(([name, value]) => [name.toLowerCase(), String(value)]));
+  const kind = kindOf({ headers });
+  return kind !== 'message' && (kind !== 'trigger' || headers[TRIGGERED_BY_SDK] === 'true');
+}
+
+function readItems(json: unknown): readonly BatchItem[] {
+  try {
+    return validate(WireItems, json, 'the body').map(itemOf);
+  } catch (error) {
+    throw Array.isArray(json) && json.some(isOfRun) ? stepRefusalOf(error) : error;
+  }
 }
 
 /** The request that publishes items, and its caller. */
@@ -199,8 +217,7 @@ const publishBatch = operation({
   async handle({ body, request }, context, caller) {
     const json = readJson(body, headerText(request.headers, 'content-type'));
     if (json === undefined) throw new ApiError('bad-body', 'the request body is missing; send a JSON array');
-    const items = validate(WireItems, json, 'the body').map(itemOf);
-    return respond(200, [...(await publishAll(items, { context, request, caller }))]);
+    return respond(200, [...(await publishAll(readItems(json), { context, request, caller }))]);
   },
 });
 const publishOperation = operation({

@@ -161,7 +161,8 @@ const waitForEvent = operation({
   }),
   body: { kind: 'bytes', description: 'JSON: { step, timeout }.' },
   responses: { 200: Type.Object({ messageId: Type.String() }) },
-  errors: ['bad-parameter', 'body-too-large', 'run-over', 'steps-refused'],
+  errors: ['body-too-large', 'run-over', 'steps-refused'],
+  pathErrorCode: 'steps-refused',
   async handle({ path: { eventId }, body, request }, context, caller) {
     requireSdkToken(request.headers, request);
     const { workflowRunId, step } = withStepRefusals(() => {

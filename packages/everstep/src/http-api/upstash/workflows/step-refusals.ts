@@ -13,14 +13,19 @@ export const stepsRefused = (message: string): ApiError => new ApiError('steps-r
 
 export const runOver = (): ApiError => new ApiError('run-over', 'the run is not active: it has ended, or it never existed');
 
+/** Converts a validation error to one that is not retryable. Returns any other error. */
+export function stepRefusalOf(error: unknown): unknown {
+  if (error instanceof Problem) return stepsRefused(`the submitted step is invalid: ${error.message}`);
+  if (error instanceof ApiError && error.status < 500 && error.code !== 'run-over') return stepsRefused(error.message);
+  return error;
+}
+
 /** Runs `read` and converts any validation error to one that is not retryable. */
 export function withStepRefusals<Value>(read: () => Value): Value {
   try {
     return read();
   } catch (error) {
-    if (error instanceof Problem) throw stepsRefused(`the submitted step is invalid: ${error.message}`);
-    if (error instanceof ApiError && error.status < 500 && error.code !== 'run-over') throw stepsRefused(error.message);
-    throw error;
+    throw stepRefusalOf(error);
   }
 }
 

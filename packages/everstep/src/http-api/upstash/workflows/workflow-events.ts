@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { NotifiedWaiter, Waiter } from '../../../contract/events.js';
 import type { Operation } from '../../operation.js';
 import { listWaiters, notifyEvent, notifyRun, readEventId } from '../../operations/events/notify.js';
+import { withStepRefusals } from './step-refusals.js';
 
 const UpstashWaiter = Type.Object({
   ...Waiter.properties,
@@ -63,14 +64,22 @@ const notifyRunOrEvent: Operation = {
     const runId = String(workflowRunId);
     if (runId.startsWith(RUN_ID_PREFIX) || (await context.reads.runs.findRun({ instanceId, workflowRunId: runId })))
       return notifyRun.run(input, context, admitted);
-    return notifyEvent.run({ ...input, path: { eventId: readEventId(`${runId}/${eventId}`) } }, context, admitted);
+    const idWithSlash = withStepRefusals(() => readEventId(`${runId}/${eventId}`));
+    return notifyEvent.run({ ...input, path: { eventId: idWithSlash } }, context, admitted);
   },
 };
+
+/** The SDK also notifies in steps, with the same request. It would treat the status 400 as the end of the run. */
+const inStep = (operation: Operation): Operation => ({
+  ...operation,
+  errors: operation.errors.map((code) => (code === 'bad-parameter' ? 'steps-refused' : code)),
+  pathErrorCode: 'steps-refused',
+});
 
 const NOTIFY_RESPONSES = { 200: Type.Array(UpstashNotifiedWaiter) };
 
 export const workflowEventOperations: readonly Operation[] = [
-  upstashOperation(notifyEvent, 'notifyWorkflows', NOTIFY_RESPONSES, presentNotifiedWaiter),
-  upstashOperation(notifyRunOrEvent, 'notifyWorkflowRun', NOTIFY_RESPONSES, presentNotifiedWaiter),
+  upstashOperation(inStep(notifyEvent), 'notifyWorkflows', NOTIFY_RESPONSES, presentNotifiedWaiter),
+  upstashOperation(inStep(notifyRunOrEvent), 'notifyWorkflowRun', NOTIFY_RESPONSES, presentNotifiedWaiter),
   upstashOperation(listWaiters, 'getWorkflowWaiters', { 200: Type.Array(UpstashWaiter) }, presentWaiter),
 ];
