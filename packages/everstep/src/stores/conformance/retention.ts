@@ -36,11 +36,11 @@ const endedRun = (
 
 const failedRun = (run: Run): readonly StoreWrite[] => [creation(run), ...failure(run)];
 
-const takeEntry = (run: RunIdentity, became: string | null = null): StoreWrite => ({
+const takeEntry = (run: RunIdentity, became: string | null = null, kind: 'resume' | 'restart' = 'restart'): StoreWrite => ({
   kind: 'take-dead-letter',
   instanceId: run.instanceId,
   dlqId: `dlq_${run.key}`,
-  became: became === null ? null : { kind: 'restart', runKey: became, at: T0 },
+  became: became === null ? null : { kind, runKey: became, at: T0 },
 });
 
 const removal = (state: RetentionState, bounds: Partial<RemovalQuery> = {}): RemovalQuery => ({
@@ -335,6 +335,42 @@ export function retentionConformance(open: OpenStore): void {
         assert.equal(record?.became, null);
         assert.equal(await store.removeEndedRuns(removal('failed', ALL_OF_TIME)), 1);
         assert.deepEqual(await runIds(store), []);
+      }),
+    );
+
+    test(
+      'keeps a resumed run with its webhooks while a later run in the chain is active or may be resumed, and no longer',
+      withStore(open, async (store) => {
+        const [first, second, third] = [sampleRun(1), sampleRun(2), sampleRun(3)];
+        const eventId = `whk_1.${first.key}`;
+        const removeFailed = () => store.removeEndedRuns(removal('failed', ALL_OF_TIME));
+        const webhook = sampleStep(0, { type: 'CreateWebhook', out: JSON.stringify({ eventId, webhookUrl: 'http://e' }) });
+        await apply(store, [
+          creation(first),
+          { kind: 'record-step', runKey: first.key, step: webhook },
+          ...failure(first),
+          creation(second, { copyOf: first.key }),
+          takeEntry(first, second.key, 'resume'),
+          ...failure(second),
+        ]);
+        assert.equal(await removeFailed(), 0, 'the second run has a dead letter');
+        await apply(store, [creation(third, { copyOf: second.key }), takeEntry(second, third.key, 'resume')]);
+        assert.equal(await removeFailed(), 0, 'the third run is active');
+        assert.equal(await store.hasWebhook({ runKey: first.key, eventId }), true);
+        await apply(store, [{ kind: 'end-run', runKey: third.key, outcome: OUTCOMES.canceled, completedAt: T0 + 9 }]);
+        assert.equal(await removeFailed(), 1);
+        assert.equal(await removeFailed(), 1);
+        assert.deepEqual(await runIds(store), [third.workflowRunId]);
+      }),
+    );
+
+    test(
+      'removes the source of a restart although the new run has a dead letter',
+      withStore(open, async (store) => {
+        const [first, second] = [sampleRun(1), sampleRun(2)];
+        await apply(store, [...failedRun(first), creation(second, { copyOf: first.key }), takeEntry(first, second.key)]);
+        await apply(store, failure(second));
+        assert.equal(await store.removeEndedRuns(removal('failed', ALL_OF_TIME)), 1);
       }),
     );
 

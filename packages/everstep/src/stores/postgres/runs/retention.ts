@@ -35,6 +35,14 @@ const IS_NOT_NEEDED = `(SELECT true FROM task t WHERE t.instance_id = x.instance
     EXISTS (SELECT 1 FROM dead_letter d WHERE d.instance_id = t.instance_id AND d.run_key = t.run_key)
   ) LIMIT 1) IS NULL`;
 
+/**
+ * Condition that no run needs the source `x` that it was created from. An active run does, and a failed run that can be resumed or
+ * was resumed, because calls to the webhooks of `x` continue with the run that resumed it last.
+ */
+const IS_NOT_A_SOURCE = `(SELECT true FROM active_run b WHERE b.instance_id = x.instance_id AND b.run_key = x.became_run_key) IS NULL
+  AND (SELECT true FROM ended_run b WHERE b.instance_id = x.instance_id AND b.run_key = x.became_run_key
+    AND x.became_kind = 'resume' AND (b.state = 'deadLetter' OR b.became_kind = 'resume')) IS NULL`;
+
 /** Runs or dead letters that retention can remove. In the conditions, `x` is a row, $1 the instance and $2 the state. */
 interface RemovableRows {
   readonly table: string;
@@ -52,8 +60,7 @@ const RUNS: RemovableRows = {
   orderedSource: '(SELECT * FROM ended_run WHERE NOT message UNION ALL SELECT * FROM ended_run WHERE message)',
   endedAt: 'completed_at',
   stateCondition: 'x.state = $2',
-  removableCondition: `${IS_NOT_NEEDED} AND (
-    SELECT true FROM active_run b WHERE b.instance_id = x.instance_id AND b.run_key = x.became_run_key) IS NULL`,
+  removableCondition: `${IS_NOT_NEEDED} AND ${IS_NOT_A_SOURCE}`,
 };
 
 const DEAD_LETTERS: RemovableRows = {

@@ -30,6 +30,13 @@ const ROWS_PER_REMOVAL = 1000;
 const NEEDED_BY_TASK = `SELECT 1 FROM task t JOIN run w ON w.seq = t.run_seq
   WHERE t.child_run_key = r.key AND (w.status = 'active' OR w.dead_letter_seq IS NOT NULL)`;
 
+/**
+ * SQL: a run that needs the source `r` that it was created from. An active run does, and a failed run that can be resumed or was
+ * resumed, because calls to the webhooks of `r` continue with the run that resumed it last.
+ */
+const NEEDED_BY_SUCCESSOR = `SELECT 1 FROM run b WHERE b.key = r.became_run_key AND (b.status = 'active'
+  OR (r.became_kind = 'resume' AND (b.dead_letter_seq IS NOT NULL OR b.became_kind = 'resume')))`;
+
 /** The rows of one state: runs or dead letters. */
 interface RemovableRows {
   readonly state: RetentionState;
@@ -100,7 +107,7 @@ export class Retention {
       selectBoundary: connection.prepare(`SELECT r.seq ${fromRuns} ORDER BY r.seq DESC LIMIT 1 OFFSET ?`),
       selectRemovable: connection.prepare(
         `SELECT r.seq ${fromRuns} AND (r.completed_at < ? OR r.seq <= ?)
-         AND NOT EXISTS (SELECT 1 FROM run b WHERE b.key = r.became_run_key AND b.status = 'active')
+         AND NOT EXISTS (${NEEDED_BY_SUCCESSOR})
          AND NOT EXISTS (${NEEDED_BY_TASK}) ORDER BY r.seq LIMIT ?`,
       ),
     };
