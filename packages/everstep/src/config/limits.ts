@@ -113,7 +113,7 @@ export const LIMITS = Object.freeze({
   maxEventsPerWait: 100,
   /** Maximum number of events stored for a run before it waits for them. */
   maxKeptEvents: 1_000,
-  /** Maximum total size of the bodies of these events. They are in memory together with their run. */
+  /** Maximum total size of these events, with headers and queries of webhook calls. They are in memory together with their run. */
   maxKeptEventBytes: 32 * MiB,
   maxEventBytes: MiB,
   maxCallUrlLength: 8 * KiB,

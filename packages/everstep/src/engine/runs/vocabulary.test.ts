@@ -111,6 +111,19 @@ describe('waits', () => {
     assert.equal(decide(room, { kind: 'event-received', event: big }, at(1)).run.keptEvents.length, max);
   });
 
+  test('the headers and the query of a webhook call count as bytes of its event', () => {
+    const request = { kind: 'request', method: 'POST', query: '?a', headers: { 'x-a': ['b'] } } as const;
+    const stored = (bodyLength: number) => ({
+      ...{ eventKey: 'e', eventId: 'paid', receivedAt: T0 },
+      content: { ...request, body: { encoding: 'utf8', data: 'x'.repeat(bodyLength) } } as const,
+    });
+    const bytesWithoutBody = 6;
+    const room: Run = { ...startedRun(), keptEvents: [stored(LIMITS.maxKeptEventBytes - 3 * bytesWithoutBody)] };
+    const full = decide(room, { kind: 'event-received', event: stored(bytesWithoutBody) }, at(1)).run;
+    assert.equal(full.keptEvents.length, 2);
+    assert.deepEqual(decide(full, { kind: 'event-received', event: stored(0) }, at(1)).writes, []);
+  });
+
   test('a resume keeps waits with their deadline, and stored events', () => {
     const event = { eventKey: 'e1', eventId: 'sent', content: data('x'), receivedAt: T0 };
     const waiting = planned(wait(1, ['paid']), { stepId: 2, name: 'r2', type: 'Run' });

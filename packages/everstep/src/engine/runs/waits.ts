@@ -1,6 +1,7 @@
 /** Events: how they end waits, and how early events are stored. */
 import type { EventContent, TraceContext, WaitOutcome } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
+import { contentBytes } from './content-size.js';
 import type { Draft } from './decision.js';
 import type { KeptEvent, Task } from './run.js';
 
@@ -30,9 +31,9 @@ export function takeKeptEvent(draft: Draft, task: WaitTask): void {
   notifyWait(draft, task, keptEvent.eventId, keptEvent.content);
 }
 
-/** Returns whether the run stores more events than allowed. Bodies count in their stored form: text or base64. */
+/** Returns whether the run stores more events than allowed. */
 export function exceedsEventLimits(events: readonly KeptEvent[]): boolean {
-  const bytes = events.reduce((sum, { content }) => sum + content.body.data.length, 0);
+  const bytes = events.reduce((sum, { content }) => sum + contentBytes(content), 0);
   return events.length > LIMITS.maxKeptEvents || bytes > LIMITS.maxKeptEventBytes;
 }
 

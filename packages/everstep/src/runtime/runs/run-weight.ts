@@ -1,21 +1,13 @@
 /** Estimates the bytes of a run's state in memory: the data of its endpoint, its events and its owner. */
 import type { EncodedBody } from '@everstep/sdk/protocol';
+import { contentBytes, headerBytes } from '../../engine/runs/content-size.js';
 import type { KeptEvent, Run, Task } from '../../engine/runs/run.js';
 import type { CommitUnit } from '../../engine/writes.js';
 
 /** Bytes of a run, a task or an event without its data. */
 const OBJECT_BYTES = 500;
 
-const textBytes = (values: readonly (string | readonly string[])[]): number =>
-  values.flat().reduce((sum, text) => sum + text.length, 0);
-const headerBytes = (headers: Readonly<Record<string, string | readonly string[]>>): number =>
-  textBytes(Object.keys(headers)) + textBytes(Object.values(headers));
 const bodyBytes = (body: EncodedBody | undefined): number => body?.data.length ?? 0;
-
-type Content = KeptEvent['content'];
-
-const contentBytes = (content: Content): number =>
-  bodyBytes(content.body) + (content.kind === 'request' ? content.query.length + headerBytes(content.headers) : 0);
 
 function taskBytes(task: Task | undefined): number {
   switch (task?.kind) {
