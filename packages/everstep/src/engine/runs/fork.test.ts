@@ -180,6 +180,17 @@ describe('edited results', () => {
     });
   }
 
+  test('of a notify step that the published SDK executed must have the form in which the SDK submitted it', () => {
+    const run = original({ nextStepId: 2 }, { steps: { joined: true, introduced: true } });
+    const request = (out: object) => ({ fromStep: 1, results: [{ stepId: 1, out: JSON.stringify(out) }] });
+    const journal = [step(0, 1, { type: 'Notify' })];
+    const submitted = { eventId: 'e', eventData: { n: 1 }, notifyResponse: [{ waiter: {}, messageId: 'm', error: '' }] };
+    assert.equal(forked(run, journal, request(submitted)).steps[0]?.out, JSON.stringify(submitted));
+    for (const invalid of [{ notified: [], kept: false }, { eventId: 'e' }, { ...submitted, notifyResponse: [1] }]) {
+      assert.match(refusal(run, journal, request(invalid)).message, /is a Notify step.*"eventId".*"notifyResponse"/);
+    }
+  });
+
   test('of a webhook are rejected', () => {
     const journal = [step(0, 1, { type: 'CreateWebhook' })];
     const request = { fromStep: 1, results: [{ stepId: 1, out: '{"eventId":"a","webhookUrl":"b"}' }] };

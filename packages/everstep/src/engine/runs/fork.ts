@@ -95,7 +95,7 @@ function editJournal(run: Run, journal: readonly JournalEntry[], request: ForkRe
     }
     if (properties === null)
       return `step ${stepId} cannot be given a result because the run has not reached it, so its name is not known`;
-    const problem = suppliedResultProblem(properties.type, out);
+    const problem = suppliedResultProblem(properties.type, out, run.settings.steps);
     if (problem !== null) return `step ${stepId} (${JSON.stringify(properties.name)}) ${problem}`;
     const bytes = Buffer.byteLength(out ?? '');
     if (bytes > LIMITS.maxStepResultBytes)

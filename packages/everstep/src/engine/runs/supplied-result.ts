@@ -3,6 +3,7 @@
  * so they must have the same form.
  */
 import { parseJson, type StepType } from '@everstep/sdk/protocol';
+import type { StepRules } from './settings.js';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -55,7 +56,13 @@ const isNotifiedRun = (value: unknown): boolean =>
 const isNotifyOutcome = (value: unknown): boolean =>
   isObject(value) && isArrayOf(value.notified, isNotifiedRun) && typeof value.kept === 'boolean';
 
+/** Result of a notify step that the published SDK executed itself. */
+const isSubmittedNotifyOutcome = (value: unknown): boolean =>
+  isObject(value) && isText(value.eventId) && isArrayOf(value.notifyResponse, isObject);
+
 const BODY = '{"encoding":"utf8" or "base64","data":text}';
+type Form = readonly [isValid: (value: unknown) => boolean, form: string];
+
 const FORMS = {
   Wait: [isWaitOutcome, `{"timeout":true}, or {"timeout":false,"eventId":text,"content":{"kind":"data","body":${BODY}}}`],
   WaitForWebhook: [
@@ -68,13 +75,15 @@ const FORMS = {
     '{"workflowRunId":text,"workflowCreatedAt":Unix ms,"state":"succeeded","result":JSON text}, or with the state "failed" and an "error", or "canceled"',
   ],
   Notify: [isNotifyOutcome, '{"notified":[{"messageId":text,"workflowRunId":text,"workflowUrl":text}],"kept":true or false}'],
-} as const satisfies Partial<Record<StepType, readonly [(value: unknown) => boolean, string]>>;
+} as const satisfies Partial<Record<StepType, Form>>;
+
+const SUBMITTED_NOTIFY: Form = [isSubmittedNotifyOutcome, '{"eventId":text,"eventData":any value,"notifyResponse":[{...}]}'];
 
 /**
  * Returns the problem of a result for a step of this type, or null if it is valid. `out` is JSON text; null for no
- * result.
+ * result. `steps` are the rules of the run.
  */
-export function suppliedResultProblem(type: StepType, out: string | null): string | null {
+export function suppliedResultProblem(type: StepType, out: string | null, steps: StepRules | undefined): string | null {
   switch (type) {
     case 'Run':
       return null;
@@ -84,7 +93,7 @@ export function suppliedResultProblem(type: StepType, out: string | null): strin
     case 'CreateWebhook':
       return 'is a CreateWebhook step, whose result is a generated URL that cannot be supplied; fork from this step to create a new webhook';
     default: {
-      const [isValid, form] = FORMS[type];
+      const [isValid, form] = type === 'Notify' && steps ? SUBMITTED_NOTIFY : FORMS[type];
       if (out !== null && isValid(parseJson(out))) return null;
       return `is a ${type} step, whose result must have the form ${form}, as in its journal`;
     }
