@@ -66,6 +66,9 @@ const currentRequest = new AsyncLocalStorage<AuditedRequest>();
 /** Runs the work so that its units of writes and its audit entries belong to the request. */
 export const runAudited = <Result>(request: AuditedRequest, work: () => Result): Result => currentRequest.run(request, work);
 
+/** Runs work that other requests also use, or that outlives the request: nothing that it writes belongs to the request. */
+export const runOutsideRequest = <Result>(work: () => Result): Result => currentRequest.exit(work);
+
 /** Adds the request being handled to the entry, if there is one. */
 export const markWithRequest = (entry: AuditNote): AuditNote => currentRequest.getStore()?.mark(entry) ?? entry;
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { test } from 'node:test';
 import { ownersOf } from './owners.fixture.js';
 import { WorkSlices } from './work-slices.js';
@@ -64,4 +65,16 @@ test('failing work does not affect other work', async () => {
   const good = work('b1', 5);
   await assert.rejects(failed, /no/);
   assert.equal(await good, 5);
+});
+
+test('a slice runs in the context of its caller, and an error of one ends only that one', async () => {
+  const { slices } = harness('a1', 'b1');
+  const context = new AsyncLocalStorage<string>();
+  const run = (name: string) => context.run(name, () => slices.run(name, async () => context.getStore()));
+  const failing = slices.run('a1', () => {
+    throw new Error('no slice');
+  });
+  const all = [run('a1'), run('b1'), run('a1')];
+  await assert.rejects(failing, /no slice/);
+  assert.deepEqual(await Promise.all(all), ['a1', 'b1', 'a1']);
 });

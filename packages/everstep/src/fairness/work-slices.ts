@@ -21,7 +21,8 @@ const MAX_ALONE_MS = 50;
 interface WaitingSlice {
   readonly instanceId: string;
   readonly isUnhurried: boolean;
-  readonly start: () => Promise<unknown>;
+  /** Lets the work start. The promise resolves when the work has ended. */
+  readonly start: () => Promise<void>;
 }
 
 /** Runs all work immediately, for runtimes that do not share their process. */
@@ -45,11 +46,25 @@ export class WorkSlices {
    * Runs the work when it is its turn. The promise settles like the work. If `unhurried` is true, the work also yields to
    * other work of the same account, because no client waits for the next slice alone.
    */
-  run<Result>(instanceId: string, work: () => Promise<Result>, { unhurried = false } = {}): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      this.waitingSlices.add({ instanceId, isUnhurried: unhurried, start: () => work().then(resolve, reject) });
+  async run<Result>(instanceId: string, work: () => Promise<Result>, { unhurried = false } = {}): Promise<Result> {
+    let end = (): void => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    // The work starts here and not in the loop, so that it belongs to the request that wants it.
+    await new Promise<void>((resolve) => {
+      const start = (): Promise<void> => {
+        resolve();
+        return ended;
+      };
+      this.waitingSlices.add({ instanceId, isUnhurried: unhurried, start });
       if (!this.isWorking) void this.runWaitingSlices();
     });
+    try {
+      return await work();
+    } finally {
+      end();
+    }
   }
 
   private async runWaitingSlices(): Promise<void> {

@@ -4,10 +4,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { AuditedRequest, addRequestEntry, runAudited } from '../../audit/audited-request.js';
 import { LIMITS, PART } from '../../config/limits.js';
 import { type ForkRequest, forkRun } from '../../engine/runs/fork.js';
-import type { CommitUnit, StoreWrite } from '../../engine/writes.js';
-import { NO_SLICES } from '../../fairness/work-slices.js';
+import type { CommitUnit } from '../../engine/writes.js';
+import { NO_SLICES, type WorkSlices } from '../../fairness/work-slices.js';
 import type { Store } from '../../ports/stores/store.js';
 import {
   advanceTask,
@@ -158,24 +159,85 @@ test('a fork that is rejected at the end deletes the copied steps', async (t) =>
   assert.notEqual(before, between);
 });
 
+const dlqId = `dlq_${original.key}`;
+const ORIGIN = { kind: 'resume', runKey: original.key, workflowRunId: 'x', workflowCreatedAt: T0, dlqId } as const;
+
+/** Returns the unit that resumes the original. */
+function resumption(): CommitUnit {
+  const run = { ...sampleRun(2, { origin: ORIGIN }), journalLength: STEPS, journalBytes: withJournal.journalBytes };
+  return {
+    guards: [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [dlqId] }],
+    writes: [
+      creation(run, { copyOf: original.key }),
+      { kind: 'copy-journal', fromRunKey: original.key, toRunKey: run.key },
+      { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: { kind: 'resume', runKey: run.key, at: T0 } },
+    ],
+  };
+}
+
 test('a run that resumes one with a long journal also receives it in slices', async (t) => {
   const { store } = await open(t);
   await apply(store, failure(original));
-  const run = { ...sampleRun(2), journalLength: STEPS, journalBytes: withJournal.journalBytes };
-  const dlqId = `dlq_${original.key}`;
-  const writes: StoreWrite[] = [
-    creation(
-      { ...run, origin: { kind: 'resume', runKey: original.key, workflowRunId: 'x', workflowCreatedAt: T0, dlqId } },
-      {
-        copyOf: original.key,
-      },
-    ),
-    { kind: 'copy-journal', fromRunKey: original.key, toRunKey: run.key },
-    { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: { kind: 'resume', runKey: run.key, at: T0 } },
-  ];
   const { units, commit } = watched(store);
-  const guards = [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [dlqId] }] as const;
-  assert.deepEqual(await commitInSlices({ store, slices: NO_SLICES, commit }, { guards, writes }), { kind: 'applied' });
+  assert.deepEqual(await commitInSlices({ store, slices: NO_SLICES, commit }, resumption()), { kind: 'applied' });
   assert.ok(slicesOf(units).length >= 10);
-  assert.equal((await store.loadJournal({ runKey: run.key, from: 0 })).length, STEPS);
+  assert.equal((await store.loadJournal({ runKey: sampleRun(2).key, from: 0 })).length, STEPS);
+});
+
+test('a copy ends at the next slice when its dead letter is taken, or when retention removes the run', async (t) => {
+  const removals: readonly ((store: Store) => Promise<unknown>)[] = [
+    (store) => apply(store, [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: null }]),
+    (store) =>
+      store.removeEndedRuns({
+        ...{ instanceId: INSTANCE, state: 'deadLetter', endedBefore: T0 + 1_000_000, keepNewest: null, limit: 10 },
+      }),
+  ];
+  for (const remove of removals) {
+    const { store } = await open(t);
+    await apply(store, failure(original));
+    const { units, commit } = watched(store);
+    const slices: Pick<WorkSlices, 'run'> = {
+      async run(_instanceId, work) {
+        if (slicesOf(units).length === 2) await remove(store);
+        return work();
+      },
+    };
+    const result = await commitInSlices({ store, slices, commit }, resumption());
+    assert.deepEqual(result, { kind: 'dead-letters-missing', dlqIds: [dlqId] });
+    assert.equal(slicesOf(units).length, 3);
+  }
+});
+
+test('the audit entry of a request is written with the new run, and not with its slices', async (t) => {
+  const { store } = await open(t);
+  await apply(store, failure(original));
+  const entry = { auditId: 'aud_1', at: T0, actor: 'a', address: '', action: 'dead-letter.resume', subject: 'dlq', details: {} };
+  const request = {
+    operation: 'resumeDeadLetter',
+    credential: '',
+    userAgent: '',
+    instanceId: INSTANCE,
+    outcome: 'done',
+  } as const;
+  const audited = new AuditedRequest({ entry: { ...entry, accountIds: [] }, request, isWrittenWithChange: true });
+  const { units, commit } = watched(store);
+  const commitAudited = async (submittedUnit: CommitUnit) => {
+    const { unit, settle } = addRequestEntry(submittedUnit);
+    const result = await commit(unit);
+    settle(result.kind === 'applied');
+    return result;
+  };
+  const audits = () =>
+    units.flatMap(({ writes }) => (writes.some(({ kind }) => kind === 'add-audit') ? [writes.map(({ kind }) => kind)] : []));
+  const options = { store, slices: NO_SLICES, commit: commitAudited };
+  const taken = { kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: ['dlq_none'] } as const;
+  const { guards, writes } = resumption();
+  await runAudited(audited, () => commitInSlices(options, { guards: [...guards, taken], writes }));
+  while (!units.some((unit) => unit.writes.some(({ kind }) => kind === 'abandon-journal')))
+    await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(audits(), []);
+  assert.ok(slicesOf(units).length > 0);
+  const result = await runAudited(audited, () => commitInSlices(options, { guards, writes }));
+  assert.equal(result.kind, 'applied');
+  assert.deepEqual(audits(), [['create-run', 'adopt-journal', 'take-dead-letter', 'add-audit']]);
 });

@@ -3,8 +3,9 @@
  * would block everything else, so it is staged beforehand in slices, each in its own transaction, and the unit adopts it. Until
  * then the run is not visible. A crash leaves only staged steps, which are deleted after the next start. Keeps invariant 45.
  */
+import { runOutsideRequest } from '../../audit/audited-request.js';
 import { LIMITS, PART } from '../../config/limits.js';
-import type { CommitResult, CommitUnit, StoreWrite } from '../../engine/writes.js';
+import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../engine/writes.js';
 import type { WorkSlices } from '../../fairness/work-slices.js';
 import { readSteps, yieldToOthers } from '../../ports/stores/history-parts.js';
 import type { HistoryStore } from '../../ports/stores/history-store.js';
@@ -37,8 +38,18 @@ function longCopiesIn({ writes }: CommitUnit): readonly LongCopy[] {
   });
 }
 
-/** Stages the journal in slices. Returns the number of staged steps, or the result of the slice that was rejected. */
-async function stage({ store, commit, slices }: StagingOptions, { copy, run }: LongCopy): Promise<number | CommitResult> {
+/** Whether the guard, once it has failed, never holds again. The rest of the journal is then not staged. */
+const isLasting = ({ kind }: StoreGuard): boolean => kind === 'dead-letters-present' || kind === 'repair-at';
+
+/**
+ * Stages the journal in slices, each with the given guards. Returns the number of staged steps, or the result of the slice that
+ * was rejected.
+ */
+async function stage(
+  { store, commit, slices }: StagingOptions,
+  { copy, run }: LongCopy,
+  guards: CommitUnit['guards'],
+): Promise<number | CommitResult> {
   const { fromRunKey, toRunKey, length = run.journalLength, without = [] } = copy;
   let [from, bytes, rows, stagedSteps] = [0, 0, 0, 0];
   async function stageUpTo(below: number): Promise<CommitResult> {
@@ -46,8 +57,10 @@ async function stage({ store, commit, slices }: StagingOptions, { copy, run }: L
     const write: StoreWrite = { kind: 'stage-journal', fromRunKey, toRunKey, from, below, without: excluded, at: run.createdAt };
     stagedSteps += below - from - excluded.length;
     [from, bytes, rows] = [below, 0, 0];
-    const unit: CommitUnit = { guards: [{ kind: 'run-present', runKey: fromRunKey }], writes: [write] };
-    return slices.run(run.instanceId, () => commit(unit), { unhurried: true });
+    const unit: CommitUnit = { guards: [...guards, { kind: 'run-present', runKey: fromRunKey }], writes: [write] };
+    // The audit entry of the request belongs to the unit that creates the run.
+    const commitSlice = () => runOutsideRequest(() => commit(unit));
+    return slices.run(run.instanceId, commitSlice, { unhurried: true });
   }
   for await (const part of readSteps(store, { runKey: fromRunKey, bounds: PART, below: length, maxOutBytes: 0 })) {
     for (const { index, outLeftOut = 0 } of part) {
@@ -77,12 +90,13 @@ export async function commitInSlices(options: StagingOptions, unit: CommitUnit):
   if (copies.length === 0) return options.commit(unit);
   const giveUp = (): void => {
     // Retention deletes whatever remains.
-    abandon(options, copies).catch(() => {});
+    runOutsideRequest(() => abandon(options, copies)).catch(() => {});
   };
+  const lastingGuards = unit.guards.filter(isLasting);
   try {
     const stepsByWrite = new Map<StoreWrite, number>();
     for (const longCopy of copies) {
-      const stageResult = await stage(options, longCopy);
+      const stageResult = await stage(options, longCopy, lastingGuards);
       if (typeof stageResult !== 'number') {
         giveUp();
         return stageResult;
