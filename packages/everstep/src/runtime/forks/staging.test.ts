@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { AuditedRequest, addRequestEntry, runAudited } from '../../audit/audited-request.js';
 import { LIMITS, PART } from '../../config/limits.js';
 import { type ForkRequest, forkRun } from '../../engine/runs/fork.js';
-import type { CommitUnit } from '../../engine/writes.js';
+import type { CommitUnit, StoreWrite } from '../../engine/writes.js';
 import { NO_SLICES, type WorkSlices } from '../../fairness/work-slices.js';
 import type { Store } from '../../ports/stores/store.js';
 import {
@@ -206,6 +206,31 @@ test('a copy ends at the next slice when its dead letter is taken, or when reten
     assert.deepEqual(result, { kind: 'dead-letters-missing', dlqIds: [dlqId] });
     assert.equal(slicesOf(units).length, 3);
   }
+});
+
+test('several short journals in one unit are staged if they are too long together', async (t) => {
+  const { store } = await open(t);
+  const lengths = [2, 2, 0, 1];
+  const copies: StoreWrite[] = [];
+  for (const [index, journalLength] of lengths.entries()) {
+    const run = { ...sampleRun(10 + index, { origin: ORIGIN }), journalLength, journalBytes: journalLength * OUT.length };
+    copies.push(creation(run), { kind: 'copy-journal', fromRunKey: original.key, toRunKey: run.key, length: journalLength });
+  }
+  const { units, commit } = watched(store);
+  assert.deepEqual(await commitInSlices({ store, slices: NO_SLICES, commit }, { guards: [], writes: copies }), {
+    kind: 'applied',
+  });
+  const [staged, complete] = units;
+  assert.deepEqual(
+    staged?.writes.map(({ kind }) => kind),
+    ['stage-journal'],
+  );
+  assert.deepEqual(
+    complete?.writes.flatMap(({ kind }) => (kind === 'create-run' ? [] : [kind])),
+    ['copy-journal', 'adopt-journal', 'copy-journal', 'copy-journal'],
+  );
+  for (const [index, length] of lengths.entries())
+    assert.equal((await store.loadJournal({ runKey: sampleRun(10 + index).key, from: 0 })).length, length);
 });
 
 test('the audit entry of a request is written with the new run, and not with its slices', async (t) => {

@@ -1,7 +1,8 @@
 /**
- * Creates runs with a copy of another run's journal. A short journal is copied in the unit that creates the run. A long one
- * would block everything else, so it is staged beforehand in slices, each in its own transaction, and the unit adopts it. Until
- * then the run is not visible. A crash leaves only staged steps, which are deleted after the next start. Keeps invariant 45.
+ * Creates runs with a copy of another run's journal. A short journal is copied in the unit that creates the run. A long one, or
+ * one of many, would block everything else, so it is staged beforehand in slices, each in its own transaction, and the unit
+ * adopts it. Until then the run is not visible. A crash leaves only staged steps, which are deleted after the next start.
+ * Keeps invariant 45.
  */
 import { runOutsideRequest } from '../../audit/audited-request.js';
 import { LIMITS, PART } from '../../config/limits.js';
@@ -20,21 +21,23 @@ export interface StagingOptions {
 type CopyWrite = Extract<StoreWrite, { readonly kind: 'copy-journal' }>;
 type CreateWrite = Extract<StoreWrite, { readonly kind: 'create-run' }>;
 
-/** A copy that is too long for one transaction, with its run. */
+/** A copy that is staged, with its run. */
 interface LongCopy {
   readonly copy: CopyWrite;
   readonly run: CreateWrite['run'];
 }
 
-/** Returns the copies of the unit that are too long for one transaction. */
+/** Returns the copies of the unit that are staged, so that the others together are short enough for one transaction. */
 function longCopiesIn({ writes }: CommitUnit): readonly LongCopy[] {
+  let [bytes, rows] = [0, 0];
   return writes.flatMap((copy) => {
     if (copy.kind !== 'copy-journal') return [];
     const createWrite = writes.find((write) => write.kind === 'create-run' && write.run.key === copy.toRunKey);
     if (createWrite?.kind !== 'create-run') return [];
     const { run } = createWrite;
-    const isLong = run.journalBytes > PART.maxBytes || run.journalLength > PART.maxRows;
-    return isLong ? [{ copy, run }] : [];
+    if (bytes + run.journalBytes > PART.maxBytes || rows + run.journalLength > PART.maxRows) return [{ copy, run }];
+    [bytes, rows] = [bytes + run.journalBytes, rows + run.journalLength];
+    return [];
   });
 }
 
