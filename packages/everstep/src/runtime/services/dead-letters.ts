@@ -56,15 +56,13 @@ export class DeadLetters implements DeadLetterService {
     if (missingIds.length > 0 && whenMissing === 'fail') return { kind: 'missing', dlqIds: missingIds };
     const runs: RunReference[] = [];
     const batches = whenMissing === 'fail' ? [recoveries] : recoveries.map((recovery) => [recovery]);
-    const results = await Promise.all(batches.map((batch) => this.commitTogether(batch)));
-    for (const [index, result] of results.entries()) {
+    const settledBatches = await Promise.allSettled(batches.map((batch) => this.commitTogether(batch)));
+    for (const [index, settledBatch] of settledBatches.entries()) {
+      if (settledBatch.status === 'rejected') throw settledBatch.reason;
+      const result = settledBatch.value;
       if (result.kind === 'run-id-taken') return { kind: 'run-id-taken', run: result.run };
       if (result.kind === 'dead-letters-missing' && whenMissing === 'fail') return { kind: 'missing', dlqIds: result.dlqIds };
-      if (result.kind !== 'applied') continue;
-      for (const { startedRun, payload } of batches[index] ?? []) {
-        this.options.drive(startedRun, payload);
-        runs.push(referenceOf(startedRun));
-      }
+      if (result.kind === 'applied') runs.push(...(batches[index] ?? []).map(({ startedRun }) => referenceOf(startedRun)));
     }
     return { kind: 'recovered', runs };
   }
@@ -95,11 +93,14 @@ export class DeadLetters implements DeadLetterService {
     return outcome;
   }
 
-  /** Commits all recoveries in one unit. If one entry is missing, nothing is written. */
-  private commitTogether(recoveries: readonly Recovery[]): Promise<CommitResult> {
-    return this.options.commit({
+  /** Commits all recoveries in one unit, and drives their runs. If one entry is missing, nothing is written. */
+  private async commitTogether(recoveries: readonly Recovery[]): Promise<CommitResult> {
+    const { commit, drive } = this.options;
+    const result = await commit({
       guards: recoveries.flatMap(({ startedRun }) => startedRun.unit.guards),
       writes: recoveries.flatMap(({ startedRun }) => startedRun.unit.writes),
     });
+    if (result.kind === 'applied') for (const { startedRun, payload } of recoveries) drive(startedRun, payload);
+    return result;
   }
 }
