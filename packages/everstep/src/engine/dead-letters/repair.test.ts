@@ -168,6 +168,14 @@ test('a delete starts after its undo window, and an abort within it undoes the d
   const undone = after(waiting, { kind: 'aborted' });
   assert.equal(undone.stopReason, 'undone');
   assert.equal(tickRepair(undone, NOW + 60_000).starts, null);
+  const paused = after(waiting, { kind: 'paused' });
+  assert.equal(after(paused, { kind: 'aborted' }).stopReason, 'undone');
+  // Entries may already be deleted, although their moves are recorded only afterwards.
+  const deleting = tickRepair(waiting, NOW + 60_000).repair;
+  for (const late of [deleting, after(deleting, { kind: 'paused' })]) {
+    const { stopReason, stopMessage } = after(late, { kind: 'aborted' });
+    assert.deepEqual([stopReason, stopMessage], ['aborted-by-hand', null]);
+  }
 });
 
 test('a repair is done when no entry is pending or started', () => {

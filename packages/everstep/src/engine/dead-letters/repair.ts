@@ -322,10 +322,14 @@ function nextStartAtRate({ ratePerSecond, nextStartAt }: Repair, rate: number | 
   return Math.min(nextStartAt, nextStartAt - 1000 / ratePerSecond + 1000 / rate);
 }
 
+/** Whether the repair is a delete that can still be undone, because nothing is deleted yet. */
+export const canBeUndone = ({ phase, paused }: Repair): boolean =>
+  phase === 'undo-window' || (phase === 'paused' && paused === 'undo-window');
+
 function abortRepair(repair: Repair, now: number): RepairOutcome {
-  const { phase, action, counts, startedAt } = repair;
+  const { phase } = repair;
   if (phase === 'aborted' || phase === 'done' || phase === 'stopped') return rejection(repair, 'abort', 'is not over');
-  const isUndone = action === 'delete' && startedAt !== null && counts.succeeded === 0;
+  const isUndone = canBeUndone(repair);
   return decision({
     ...repair,
     phase: 'aborted',

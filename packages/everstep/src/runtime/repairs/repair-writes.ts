@@ -1,9 +1,9 @@
 /** Writes repairs, and reports each change to the clients that watch its instance. */
+import { canBeUndone } from '../../engine/dead-letters/repair.js';
 import type { RepairRecord, RepairStore } from '../../ports/stores/repair-store.js';
 
-/** Returns whether the change affects how dead letters are shown: their deletion was scheduled or undone. */
-const changesEntries = ({ repair: { action, phase, stopReason } }: RepairRecord): boolean =>
-  action === 'delete' && (phase === 'undo-window' || stopReason === 'undone');
+/** Returns whether the change affects how dead letters are shown: their deletion was scheduled, paused or undone. */
+const changesEntries = ({ repair }: RepairRecord): boolean => canBeUndone(repair) || repair.stopReason === 'undone';
 
 export class RepairWrites {
   private readonly repairs: RepairStore;

@@ -1,11 +1,13 @@
 /** Repairs on the real runtime and a real store, with a clock that the test moves. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { decideRepair } from '../../engine/dead-letters/repair.js';
 import { NO_LIMITS } from '../../ports/stores/instance-limits.js';
 import type { RepairStore } from '../../ports/stores/repair-store.js';
 import type { Store } from '../../ports/stores/store.js';
 import { type Bench, noMessages, publicUrl, quiet, random, ScriptedCaller, settle, withRuntime } from '../runtime.fixture.js';
 import { createRuntime } from '../runtime.js';
+import { RepairWrites } from './repair-writes.js';
 import {
   change,
   currentRepair,
@@ -321,5 +323,22 @@ test('two processes that drive one repair at the same time start nothing twice',
     const end = other.stop({ graceMs: 10 });
     bench.clock.move(1_000);
     await end;
+  });
+});
+
+test('each change of a scheduled deletion is reported to clients that watch dead letters', async () => {
+  await withFailed({ [A]: 1 }, async (bench) => {
+    const topics: string[] = [];
+    const writes = new RepairWrites(bench.store.repairs, (_instanceId, topic) => void (topic === 'dlq' && topics.push(topic)));
+    const planned = await plan(bench, 'delete');
+    const { repair } = await start(bench, planned, { ratePerSecond: null, canary: null, undoMs: 60_000 });
+    for (const [index, kind] of (['paused', 'aborted'] as const).entries()) {
+      const record = await bench.store.repairs.find(repair);
+      assert.ok(record);
+      const decided = decideRepair(record.repair, { kind }, bench.clock.now());
+      assert.ok(decided.kind === 'decided');
+      assert.equal(await writes.put({ record: { ...record, repair: decided.repair }, driver: null }), true);
+      assert.equal(topics.length, index + 1, kind);
+    }
   });
 });
