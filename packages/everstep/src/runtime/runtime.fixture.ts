@@ -9,6 +9,7 @@ import {
   type StepRequest,
 } from '@everstep/sdk/protocol';
 import type { RunSettings } from '../engine/runs/run.js';
+import { NO_SLICES, type WorkSlices } from '../fairness/work-slices.js';
 import type { Clock } from '../ports/clock.js';
 import type { Cluster } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
@@ -182,6 +183,7 @@ export async function withRuntime(
     workers = NO_WORKERS,
     observer = NO_OBSERVER,
     traces = NO_TRACES,
+    slices = NO_SLICES,
   }: {
     readonly wrap?: (store: Store) => Store;
     readonly sender?: MessageSender;
@@ -191,6 +193,7 @@ export async function withRuntime(
     readonly workers?: WorkerPresence;
     readonly observer?: Observer;
     readonly traces?: Traces;
+    readonly slices?: Pick<WorkSlices, 'run'>;
   } = {},
 ): Promise<void> {
   const store = await openSqliteStore({ file: ':memory:' });
@@ -198,7 +201,7 @@ export async function withRuntime(
   const open = async (): Promise<Runtime> => {
     const opened = createRuntime({
       ...{ store: wrap(store), clock, random, stepCaller: caller, messageSender: sender, log: quiet, publicUrl },
-      ...{ limits, owners, workers, observer, traces },
+      ...{ limits, owners, workers, observer, traces, slices },
       ...(cluster ? { cluster } : {}),
     });
     await opened.start();

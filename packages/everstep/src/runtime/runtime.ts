@@ -151,7 +151,8 @@ function createServices(options: RunDriverOptions, driver: RunDriver, { removal 
     drive: (startedRun, payload) => driver.drive(startedRun, payload),
   };
   const { commit } = starts;
-  const slicedStarts: RunStarts = { ...starts, commit: (unit) => commitInSlices({ store, commit, slices }, unit) };
+  const staging = { store, commit, slices };
+  const slicedStarts: RunStarts = { ...starts, commit: (unit) => commitInSlices(staging, unit) };
   const ownerOptions = options.owners ? { owners: options.owners } : {};
   const deadLetters = new DeadLetters({ ...slicedStarts, store, reportChange });
   return {
@@ -167,7 +168,8 @@ function createServices(options: RunDriverOptions, driver: RunDriver, { removal 
     destinations: new Destinations(gates, cluster),
     settings: gates,
     repairs: new Repairs({
-      ...slicedStarts,
+      ...starts,
+      commit: (unit, signal) => commitInSlices({ ...staging, signal }, unit),
       ...{ store, repairs: store.repairs, reportChange, clock, log, cluster, limits, writes },
       ...ownerOptions,
       prepare: deadLetters.prepare.bind(deadLetters),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { apiKeyOf, basicOf, emailOf } from '../../accounts/people.fixture.js';
+import type { RepairEntry } from '../../contract/repairs.js';
 import type { AuditEntry } from '../../ports/stores/account-store.js';
 import { TestObjects } from '../testing/isolation-objects.js';
 
@@ -107,6 +108,22 @@ test('records reads of secrets for their owners, once a minute, and no responses
   );
   await objects.harness.call('GET', '/v2/keys');
   assert.equal((await latest()).action, 'queue.read-signing-keys');
+});
+
+test('records a planned repair with its id, even while another repair starts entries', async () => {
+  const call = async (path: string, body?: unknown) => {
+    const options = body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    const method = body === undefined ? 'GET' : 'POST';
+    return (await objects.harness.call<RepairEntry>(method, `/v2/workflows/repairs${path}`, options)).body;
+  };
+  await objects.harness.fail(40);
+  const running = await call('', { action: 'resume' });
+  await call(`/${running.repairId}/start`, { ratePerSecond: 60 });
+  const planned = [running.repairId];
+  do planned.push((await call('', { action: 'resume', filter: { label: ['none'] } })).repairId);
+  while (planned.length < 40 && (await call(`/${running.repairId}`)).state !== 'done');
+  const subjects = (await entries(100)).flatMap(({ action, subject }) => (action === 'repair.plan' ? [subject] : []));
+  assert.deepEqual(subjects.slice(0, planned.length), planned.toReversed());
 });
 
 test('does not record triggers, notifications and reads', async () => {

@@ -16,6 +16,8 @@ export interface StagingOptions {
   readonly store: HistoryStore & Pick<UpkeepStore, 'removeStagedSteps'>;
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
   readonly slices: Pick<WorkSlices, 'run'>;
+  /** Ends the staging before the next slice. The staged steps are then deleted after the next start. */
+  readonly signal?: AbortSignal;
 }
 
 type CopyWrite = Extract<StoreWrite, { readonly kind: 'copy-journal' }>;
@@ -49,7 +51,7 @@ const isLasting = ({ kind }: StoreGuard): boolean => kind === 'dead-letters-pres
  * was rejected.
  */
 async function stage(
-  { store, commit, slices }: StagingOptions,
+  { store, commit, slices, signal }: StagingOptions,
   { copy, run }: LongCopy,
   guards: CommitUnit['guards'],
 ): Promise<number | CommitResult> {
@@ -61,8 +63,11 @@ async function stage(
     stagedSteps += below - from - excluded.length;
     [from, bytes, rows] = [below, 0, 0];
     const unit: CommitUnit = { guards: [...guards, { kind: 'run-present', runKey: fromRunKey }], writes: [write] };
-    // The audit entry of the request belongs to the unit that creates the run.
-    const commitSlice = () => runOutsideRequest(() => commit(unit));
+    const commitSlice = async (): Promise<CommitResult> => {
+      signal?.throwIfAborted();
+      // The audit entry of the request belongs to the unit that creates the run.
+      return runOutsideRequest(() => commit(unit));
+    };
     return slices.run(run.instanceId, commitSlice, { unhurried: true });
   }
   for await (const part of readSteps(store, { runKey: fromRunKey, bounds: PART, below: length, maxOutBytes: 0 })) {
@@ -93,7 +98,7 @@ export async function commitInSlices(options: StagingOptions, unit: CommitUnit):
   if (copies.length === 0) return options.commit(unit);
   const giveUp = (): void => {
     // Retention deletes whatever remains.
-    runOutsideRequest(() => abandon(options, copies)).catch(() => {});
+    if (!options.signal?.aborted) runOutsideRequest(() => abandon(options, copies)).catch(() => {});
   };
   const lastingGuards = unit.guards.filter(isLasting);
   try {

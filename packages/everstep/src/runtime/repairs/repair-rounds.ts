@@ -46,7 +46,10 @@ interface RecordedEnds {
 
 export class RepairRounds {
   private readonly options: RepairRoundsOptions;
-  /** Versions of repairs at which their counts equal their items, because only this process has written since. */
+  /**
+   * Versions of repairs at which their counts equal their items, because only this process has written since. A repair is absent
+   * while one of its rounds changes items.
+   */
   private readonly exactVersions = new Map<string, number>();
   /** Position at which the search for ended runs continues. */
   private readonly searchPositions = new Map<string, number>();
@@ -76,7 +79,9 @@ export class RepairRounds {
   async round(previous: RepairRecord): Promise<RepairRecord | null> {
     const { repairId } = previous.repair;
     try {
-      let record = this.isExact(previous) ? previous : await this.recount(previous);
+      const isExact = this.isExact(previous);
+      this.exactVersions.delete(repairId);
+      let record = isExact ? previous : await this.recount(previous);
       const ends = await this.recordEnds(record.repair);
       // Another process recorded ends that this one had not reached.
       if (ends.isMiscounted) record = await this.recount(record);
@@ -85,7 +90,10 @@ export class RepairRounds {
       const tick = tickRepair(await this.addGroupCounts(updatedRepair), now);
       const isUnchanged = record === previous && ends.moves.length === 0 && tick.repair.phase === previous.repair.phase;
       // The round only checked whether a run has ended.
-      if (isUnchanged && tick.starts === null && previous.wakeAt !== null && previous.wakeAt > now) return previous;
+      if (isUnchanged && tick.starts === null && previous.wakeAt !== null && previous.wakeAt > now) {
+        this.noteExact(previous);
+        return previous;
+      }
       const writtenRecord = await this.write(record, tick, ends.nextCheckAt);
       return writtenRecord && (await this.startAdmitted(writtenRecord, tick, ends.nextCheckAt, now));
     } catch (error) {
@@ -120,6 +128,7 @@ export class RepairRounds {
   }
 
   private async start(record: RepairRecord, starts: AdmittedStarts) {
+    this.exactVersions.delete(record.repair.repairId);
     const startedEntries = await this.options.starter.start(record, starts);
     if (startedEntries === null) this.forget(record.repair.repairId);
     return startedEntries;

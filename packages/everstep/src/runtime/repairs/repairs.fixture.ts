@@ -2,7 +2,8 @@
 import type { StepReply } from '@everstep/sdk/protocol';
 import type { RepairAction, StartSettings } from '../../engine/dead-letters/repair.js';
 import type { StepCall } from '../../ports/step-caller.js';
-import type { RepairRecord } from '../../ports/stores/repair-store.js';
+import type { RepairDriver, RepairRecord } from '../../ports/stores/repair-store.js';
+import type { Store } from '../../ports/stores/store.js';
 import { type Bench, progress, settle } from '../runtime.fixture.js';
 import type { RepairChange } from '../services/workflow-service.js';
 
@@ -94,4 +95,40 @@ export async function itemsOf(bench: Pick<Bench, 'store'>, { repair }: RepairRec
 export async function deadLetterIdsOf(bench: Pick<Bench, 'store'>): Promise<readonly string[]> {
   const page = { ...INSTANCE, filter: {}, order: 'oldest-first', after: null, horizon: null, limit: 1_000 } as const;
   return (await bench.store.listDeadLetterIds(page)).items;
+}
+
+/** Returns the store with leases for its repairs, as in a store that several nodes share. `nextAt` is exact for a single repair. */
+export function withLeases(store: Store): Store {
+  const { repairs } = store;
+  const leases = new Map<string, RepairDriver>();
+  const note = (repairId: string, driver: RepairDriver | null): void => void (driver && leases.set(repairId, driver));
+  return {
+    ...store,
+    repairs: {
+      ...repairs,
+      async create(query) {
+        note(query.record.repair.repairId, query.driver);
+        return repairs.create(query);
+      },
+      async put(query) {
+        const isWritten = await repairs.put(query);
+        if (isWritten) note(query.record.repair.repairId, query.driver);
+        return isWritten;
+      },
+      async claimDue({ before, limit, driver }) {
+        const dueRepairs = await repairs.claimDue({ before, limit, driver: null });
+        const freeRepairs = dueRepairs.filter(({ repair: { repairId } }) => {
+          const lease = leases.get(repairId);
+          return !lease || lease.nodeId === driver?.nodeId || lease.until <= before;
+        });
+        for (const { repair } of freeRepairs) note(repair.repairId, driver);
+        return freeRepairs;
+      },
+      async nextAt({ nodeId }) {
+        const at = await repairs.nextAt({ nodeId });
+        const [lease] = leases.values();
+        return at === null || !lease || lease.nodeId === nodeId ? at : Math.max(at, lease.until);
+      },
+    },
+  };
 }

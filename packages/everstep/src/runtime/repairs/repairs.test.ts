@@ -1,6 +1,7 @@
 /** Repairs on the real runtime and a real store, with a clock that the test moves. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { AuditedRequest, runAudited } from '../../audit/audited-request.js';
 import { decideRepair } from '../../engine/dead-letters/repair.js';
 import { NO_LIMITS } from '../../ports/stores/instance-limits.js';
 import type { RepairStore } from '../../ports/stores/repair-store.js';
@@ -323,6 +324,21 @@ test('two processes that drive one repair at the same time start nothing twice',
     const end = other.stop({ graceMs: 10 });
     bench.clock.move(1_000);
     await end;
+  });
+});
+
+test('what a repair starts does not contain the audit entry of the request that started it', async () => {
+  await withFailed({ [A]: 3 }, async (bench, endpoints) => {
+    const planned = await plan(bench, 'resume');
+    endpoints.isBroken = () => false;
+    const base = { auditId: 'aud_1', at: 0, actor: 'a', address: '', action: 'repair.plan', subject: '', details: {} };
+    const entry = { ...base, accountIds: [] };
+    const request = { operation: 'planRepair', credential: '', userAgent: '', instanceId: 'qi_1', outcome: 'done' } as const;
+    const audited = new AuditedRequest({ entry, request, isWrittenWithChange: true });
+    await runAudited(audited, () => start(bench, planned, FAST_START));
+    await passTime(bench, 500);
+    assert.equal((await currentRepair(bench, planned)).phase, 'done');
+    assert.equal(audited.close(), entry);
   });
 });
 

@@ -1,10 +1,11 @@
 /**
  * Drives repairs and executes commands on them. The store contains the time of the next action of each repair; one timer is set
- * to the earliest. Commands and rounds run one after the other. A concurrent change by another process is detected by the
- * version of the repair, which is then read again.
+ * to the earliest. A repair is driven once at a time, and neither waits for other repairs nor delays commands. A change in the
+ * meantime, by a command or by another process, is detected by the version of the repair, which is then read again.
  * Keeps invariant 16.
  */
 
+import { runOutsideRequest } from '../../audit/audited-request.js';
 import {
   decideRepair,
   isOver,
@@ -14,6 +15,7 @@ import {
   type RepairOutcome,
 } from '../../engine/dead-letters/repair.js';
 import { type DecisionContext, newId } from '../../engine/ids.js';
+import type { CommitResult, CommitUnit } from '../../engine/writes.js';
 import { Turns } from '../../fairness/turns.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
@@ -33,11 +35,13 @@ import { EntryFreezer, type EntryFreezerOptions } from './repair-planning.js';
 import { RepairRounds } from './repair-rounds.js';
 import { RepairWrites } from './repair-writes.js';
 
-/** Maximum number of repairs in one round. Accounts take turns. */
-const MAX_ROUND_REPAIRS = 20;
-/** Maximum number of due repairs that a round reads to choose from. */
+/** Maximum number of due repairs of one account that are driven at the same time. */
+const MAX_DRIVEN_REPAIRS = 5;
+/** Maximum number of due repairs that a round reads to choose from, in addition to those that are being driven. */
 const MAX_DUE_REPAIRS = 100;
 const RETRY_AFTER_FAULT_MS = 1_000;
+/** Minimum time between two rounds that find no repair to drive, while a due one is already being driven. */
+const BUSY_CHECK_MS = 250;
 /** A request to plan receives its response after at most this time, while planning continues. */
 const PLANNED_WITHIN_MS = 2_000;
 /** Delay after the end of a run, so that simultaneous ends are handled together. */
@@ -46,11 +50,13 @@ const AFTER_END_MS = 100;
 const WATCH_MS = 15_000;
 /** The same maximum if other processes also end runs and start repairs. */
 const WATCH_OTHERS_MS = 1_000;
-/** Lease of a repair; other processes take it over when it expires. */
+/** Lease of a repair; other processes take it over when it expires. Each round renews the leases of the due repairs. */
 const LEASE_MS = 5_000;
 const MAX_TRIES = 20;
 
-export interface RepairsOptions extends Omit<EntryStarterOptions, 'now'> {
+export interface RepairsOptions extends Omit<EntryStarterOptions, 'now' | 'commit'> {
+  /** Like `RunStarts.commit`. Rejects if the signal is aborted before the unit is complete. */
+  readonly commit: (unit: CommitUnit, signal: AbortSignal) => Promise<CommitResult>;
   readonly store: EntryFreezerOptions['store'];
   readonly repairs: RepairStore;
   /** Reports a change of a repair or of its dead letters. */
@@ -65,6 +71,15 @@ export interface RepairsOptions extends Omit<EntryStarterOptions, 'now'> {
   readonly writes: StoreWritesState;
 }
 
+/** A repair that is not driven now, because it is being driven or has failed. */
+interface BusyRepair {
+  readonly instanceId: string;
+  /** When it can be driven again, Unix ms; infinite while it is being driven. */
+  readonly until: number;
+  /** Whether a run has ended while it was being driven. */
+  hasMissedEnd: boolean;
+}
+
 export class Repairs implements RepairService {
   private readonly options: RepairsOptions;
   private readonly writes: RepairWrites;
@@ -77,12 +92,14 @@ export class Repairs implements RepairService {
   private readonly planWaiters = new Map<string, (record: RepairRecord | null) => void>();
   private wakeAt = Number.POSITIVE_INFINITY;
   private cancelTimer: () => void = () => {};
-  private lastWork: Promise<void> = Promise.resolve();
-  private pendingWork = 0;
+  private readonly busyRepairs = new Map<string, BusyRepair>();
+  private readonly workInProgress = new Set<Promise<unknown>>();
+  private lastRound: Promise<void> = Promise.resolve();
   private isRoundQueued = false;
-  private isDriving = false;
   private isEndCheckQueued = false;
-  private isStopped = true;
+  /** Whether due repairs wait because their account has too many that are being driven. */
+  private hasWaitingRepairs = false;
+  private stopping = new AbortController();
 
   constructor(options: RepairsOptions) {
     this.options = options;
@@ -93,28 +110,36 @@ export class Repairs implements RepairService {
     this.writes = writes;
     this.freezer = new EntryFreezer({ store, repairs, writes, now, driver });
     const watchMs = cluster ? WATCH_OTHERS_MS : WATCH_MS;
-    this.rounds = new RepairRounds({ repairs, writes, now, driver, watchMs, starter: new EntryStarter({ ...options, now }) });
+    const commit = (unit: CommitUnit) => options.commit(unit, this.stopping.signal);
+    const starter = new EntryStarter({ ...options, now, commit });
+    this.rounds = new RepairRounds({ repairs, writes, now, driver, watchMs, starter });
+    this.stopping.abort();
+  }
+
+  private get isStopped(): boolean {
+    return this.stopping.signal.aborted;
   }
 
   /** Continues the active repairs. Does not wait for them. */
   start(): void {
-    this.isStopped = false;
+    this.stopping = new AbortController();
     this.queueRound();
   }
 
+  /** Ends the starts in progress, at the latest after one slice of a long journal. */
   async stop(): Promise<void> {
-    this.isStopped = true;
+    this.stopping.abort();
     this.cancelTimer();
     for (const respond of this.planWaiters.values()) respond(null);
-    await this.lastWork;
+    await this.settled();
   }
 
   get isIdle(): boolean {
-    return this.pendingWork === 0;
+    return this.workInProgress.size === 0;
   }
 
-  settled(): Promise<void> {
-    return this.lastWork;
+  async settled(): Promise<void> {
+    while (!this.isIdle) await Promise.allSettled(this.workInProgress);
   }
 
   /** Called when the store accepts writes again. */
@@ -124,7 +149,7 @@ export class Repairs implements RepairService {
 
   /** Called when a run has ended that may belong to a repair. */
   onRunEnded(): void {
-    if (this.isEndCheckQueued || (this.watchedRepairs.size === 0 && !this.isDriving)) return;
+    if (this.isEndCheckQueued || (this.watchedRepairs.size === 0 && this.busyRepairs.size === 0)) return;
     this.isEndCheckQueued = true;
     this.scheduleAt(this.options.clock.now() + AFTER_END_MS);
   }
@@ -156,11 +181,10 @@ export class Repairs implements RepairService {
     return plannedRecord ?? (await repairs.find({ instanceId, repairId })) ?? record;
   }
 
-  change(command: RepairChangeCommand): Promise<RepairChangeOutcome> {
-    return this.runInTurn(() => this.changeNow(command)).then((outcome) => {
-      if (outcome.kind === 'changed') this.queueRound();
-      return outcome;
-    });
+  async change(command: RepairChangeCommand): Promise<RepairChangeOutcome> {
+    const outcome = await this.track(this.changeNow(command));
+    if (outcome.kind === 'changed') this.queueRound();
+    return outcome;
   }
 
   private async changeNow({ instanceId, repairId, change, audit }: RepairChangeCommand): Promise<RepairChangeOutcome> {
@@ -172,11 +196,11 @@ export class Repairs implements RepairService {
       if (outcome.kind === 'refused') return outcome;
       const nextRecord = { ...record, repair: outcome.repair, wakeAt: clock.now() };
       const canaryCount = change.kind === 'start' ? (outcome.repair.canary?.counts.pending ?? 0) : 0;
-      const isExact = this.rounds.isExact(record) || change.kind === 'start';
       const auditEntry = audit && { audit: await audit(nextRecord.repair) };
       if (!(await this.writes.put({ record: nextRecord, driver: this.driver(), canary: canaryCount, ...auditEntry }))) continue;
       const writtenRecord = { ...nextRecord, version: record.version + 1 };
-      if (isExact) this.rounds.noteExact(writtenRecord);
+      // A round that started in the meantime has changed entries, and the counts are not known to be exact.
+      if (this.rounds.isExact(record) || change.kind === 'start') this.rounds.noteExact(writtenRecord);
       this.watchedRepairs.delete(repairId);
       return { kind: 'changed', record: writtenRecord };
     }
@@ -188,26 +212,23 @@ export class Repairs implements RepairService {
     return cluster && { nodeId: cluster.nodeId, until: clock.now() + LEASE_MS };
   }
 
-  private runInTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    this.pendingWork++;
-    const result = this.lastWork.then(work).finally(() => {
-      this.pendingWork--;
-    });
-    this.lastWork = result.then(
-      () => {},
-      () => {},
-    );
-    return result;
+  /** Counts the work as in progress until it settles. */
+  private track<Result>(work: Promise<Result>): Promise<Result> {
+    const tracked = work.finally(() => this.workInProgress.delete(tracked));
+    this.workInProgress.add(tracked);
+    return tracked;
   }
 
-  /** Queues a round after the work in progress, unless one is queued already. */
+  /** Queues a round after the one in progress, unless one is queued already. */
   private queueRound(): void {
     if (this.isStopped || this.isRoundQueued) return;
     this.isRoundQueued = true;
-    void this.runInTurn(async () => {
-      this.isRoundQueued = false;
-      await this.runRound();
-    });
+    this.lastRound = this.track(
+      this.lastRound.then(() => {
+        this.isRoundQueued = false;
+        return runOutsideRequest(() => this.runRound());
+      }),
+    );
   }
 
   private scheduleAt(at: number): void {
@@ -233,13 +254,16 @@ export class Repairs implements RepairService {
         this.scheduleAt(clock.now() + RETRY_AFTER_FAULT_MS);
         return;
       }
-      const dueRepairs = this.chooseInTurns(
-        await repairs.claimDue({ before: clock.now(), limit: MAX_DUE_REPAIRS, driver: this.driver() }),
-      );
-      const hasFailed = await this.driveAll([...dueRepairs, ...(await this.watchedRepairsExcept(dueRepairs))]);
+      for (const [repairId, { until }] of this.busyRepairs) if (until <= clock.now()) this.busyRepairs.delete(repairId);
+      const limit = MAX_DUE_REPAIRS + this.busyRepairs.size;
+      const dueRepairs = await repairs.claimDue({ before: clock.now(), limit, driver: this.driver() });
       if (this.isStopped) return;
+      for (const record of [...this.chooseInTurns(dueRepairs), ...this.watchedRepairsExcept(dueRepairs)])
+        void this.track(this.drive(record));
       const nextAt = await repairs.nextAt({ nodeId: cluster?.nodeId ?? null });
-      if (nextAt !== null) this.scheduleAt(hasFailed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
+      // A busy repair can still be due.
+      const earliestAt = this.busyRepairs.size > 0 ? clock.now() + BUSY_CHECK_MS : 0;
+      if (nextAt !== null) this.scheduleAt(Math.max(nextAt, earliestAt));
       if (cluster) this.scheduleAt(clock.now() + WATCH_OTHERS_MS);
     } catch (error) {
       if (!writes.noteFailure(error)) log.error({ error: String(error) }, 'could not read due repairs, retrying in 1 s');
@@ -247,58 +271,78 @@ export class Repairs implements RepairService {
     }
   }
 
-  /** Chooses the repairs of one round. The others remain due. */
+  /** Chooses the repairs to drive: accounts take turns, and none has too many at the same time. The others remain due. */
   private chooseInTurns(dueRepairs: readonly RepairRecord[]): readonly RepairRecord[] {
-    const candidates = dueRepairs.map((record) => ({ instanceId: record.repair.instanceId, record }));
+    const { owners = ONE_OWNER } = this.options;
+    const drivenCounts = new Map<string, number>();
+    /** Counts a driven repair of the account. Returns whether it is within the limit. */
+    const countDriven = (instanceId: string): boolean => {
+      const accountId = owners.accountOf(instanceId);
+      const drivenCount = (drivenCounts.get(accountId) ?? 0) + 1;
+      drivenCounts.set(accountId, drivenCount);
+      return drivenCount <= MAX_DRIVEN_REPAIRS;
+    };
+    for (const { instanceId, until } of this.busyRepairs.values())
+      if (until === Number.POSITIVE_INFINITY) countDriven(instanceId);
+    const candidates = dueRepairs
+      .filter(({ repair }) => !this.busyRepairs.has(repair.repairId))
+      .map((record) => ({ instanceId: record.repair.instanceId, record }));
     const chosenRecords: RepairRecord[] = [];
-    while (chosenRecords.length < MAX_ROUND_REPAIRS) {
-      const turn = this.turns.next(candidates);
-      if (turn === null) break;
-      chosenRecords.push(turn.record);
+    this.hasWaitingRepairs = false;
+    for (let turn = this.turns.next(candidates); turn !== null; turn = this.turns.next(candidates)) {
       candidates.splice(candidates.indexOf(turn), 1);
+      if (countDriven(turn.instanceId)) chosenRecords.push(turn.record);
+      else this.hasWaitingRepairs = true;
     }
     return chosenRecords;
   }
 
   /** Returns the repairs whose runs may have ended, as this process last wrote them. */
-  private async watchedRepairsExcept(dueRepairs: readonly RepairRecord[]): Promise<readonly RepairRecord[]> {
+  private watchedRepairsExcept(dueRepairs: readonly RepairRecord[]): readonly RepairRecord[] {
     if (!this.isEndCheckQueued) return [];
     this.isEndCheckQueued = false;
-    const drivenIds = new Set(dueRepairs.map(({ repair }) => repair.repairId));
-    return [...this.watchedRepairs.values()].filter(({ repair }) => !drivenIds.has(repair.repairId));
+    for (const busyRepair of this.busyRepairs.values()) busyRepair.hasMissedEnd = true;
+    const dueIds = new Set(dueRepairs.map(({ repair }) => repair.repairId));
+    return [...this.watchedRepairs.values()].filter(
+      ({ repair: { repairId } }) => !dueIds.has(repairId) && !this.busyRepairs.has(repairId),
+    );
   }
 
-  /** Drives the repairs one after the other. Returns whether one of them failed. */
-  private async driveAll(records: readonly RepairRecord[]): Promise<boolean> {
-    let hasFailed = false;
-    this.isDriving = records.length > 0;
-    for (const record of records) {
-      if (this.isStopped) break;
-      const { repairId, instanceId } = record.repair;
-      try {
-        await this.drive(record);
-      } catch (error) {
-        hasFailed = true;
-        this.watchedRepairs.delete(repairId);
-        if (!this.options.writes.noteFailure(error))
-          this.options.log.error({ instanceId, repairId, error: String(error) }, 'repair step failed, retrying in 1 s');
-      }
-    }
-    this.isDriving = false;
-    return hasFailed;
-  }
-
+  /** Drives the repair. Never rejects. */
   private async drive(record: RepairRecord): Promise<void> {
+    const { clock, log, writes } = this.options;
+    const { repairId, instanceId } = record.repair;
+    const busyRepair: BusyRepair = { instanceId, until: Number.POSITIVE_INFINITY, hasMissedEnd: false };
+    this.busyRepairs.set(repairId, busyRepair);
+    try {
+      const drivenRecord = await this.driveOnce(record);
+      this.busyRepairs.delete(repairId);
+      if (drivenRecord === null || this.hasWaitingRepairs) this.queueRound();
+      else if (drivenRecord.wakeAt !== null) this.scheduleAt(drivenRecord.wakeAt);
+    } catch (error) {
+      const until = clock.now() + RETRY_AFTER_FAULT_MS;
+      this.busyRepairs.set(repairId, { instanceId, until, hasMissedEnd: false });
+      this.watchedRepairs.delete(repairId);
+      this.scheduleAt(until);
+      if (!this.isStopped && !writes.noteFailure(error))
+        log.error({ instanceId, repairId, error: String(error) }, 'repair step failed, retrying in 1 s');
+    }
+    if (busyRepair.hasMissedEnd) this.onRunEnded();
+  }
+
+  /** Makes one step. Returns the repair after it; null if it was changed in the meantime. */
+  private async driveOnce(record: RepairRecord): Promise<RepairRecord | null> {
     const { repairId } = record.repair;
     if (record.repair.phase === 'planning') {
       const frozenRecord = await this.freezer.step(record);
       if (frozenRecord?.repair.phase === 'planned') this.planWaiters.get(repairId)?.(frozenRecord);
-      return;
+      return frozenRecord;
     }
     const updatedRecord = await this.rounds.round(record);
     if (updatedRecord && updatedRecord.repair.counts.started > 0) this.watchedRepairs.set(repairId, updatedRecord);
     else this.watchedRepairs.delete(repairId);
     if (updatedRecord && isOver(updatedRecord.repair)) this.rounds.forget(repairId);
+    return updatedRecord;
   }
 }
 
