@@ -53,6 +53,7 @@ export type CommitResult =
   /** Another process has decided on the run in the meantime. */
   | { readonly kind: 'run-moved' }
   | { readonly kind: 'task-gone' }
+  | { readonly kind: 'slot-taken' }
   | { readonly kind: 'schedule-moved' }
   /** Another process has decided on the repair in the meantime. */
   | { readonly kind: 'repair-moved' }

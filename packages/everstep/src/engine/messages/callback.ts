@@ -9,7 +9,7 @@ import { countMessages } from '../limits/metering.js';
 import { callbackTask } from '../runs/decision.js';
 import { attemptOf, nextDelayMs, type RetryRule } from '../runs/failure.js';
 import { CALLBACK_SLOT, type DeliveryFailure, type Run, type Task } from '../runs/run.js';
-import type { CommitUnit } from '../writes.js';
+import type { CommitUnit, StoreGuard } from '../writes.js';
 
 /** The pending task that reports a failed run. */
 export type CallbackTask = Extract<Task, { kind: 'callback' }>;
@@ -21,9 +21,8 @@ export interface CallbackDecision {
   readonly next: CallbackTask | null;
 }
 
-const guardOf = (run: Run, task: CallbackTask): CommitUnit['guards'] => [
-  { kind: 'task-open', runKey: run.key, slot: CALLBACK_SLOT, messageId: task.messageId },
-];
+const guardOf = (run: Run, { messageId }: CallbackTask) =>
+  ({ kind: 'task-open', runKey: run.key, slot: CALLBACK_SLOT, messageId }) satisfies StoreGuard;
 
 /** Returns the retry rule of the callback message: its own settings, with those of the run as defaults. */
 export function callbackRetryRule({ failureCallback, maxRetries, retryDelay }: Run['settings']): RetryRule {
@@ -43,14 +42,16 @@ export function decideCallback(
   failure: DeliveryFailure | null | 'unwanted',
   context: DecisionContext,
 ): CallbackDecision {
-  const guards = guardOf(run, task);
+  const guard = guardOf(run, task);
   const { instanceId, key: runKey } = run;
   const deleteTask = { kind: 'delete-task', runKey, slot: CALLBACK_SLOT } as const;
   const setState = { kind: 'set-failure-function-state', instanceId, dlqId: task.dlqId } as const;
   if (failure === null || failure === 'unwanted') {
     const newState = failure === null ? 'CALLBACK_SUCCESS' : null;
-    return { unit: { guards, writes: [deleteTask, { ...setState, state: newState }] }, next: null };
+    return { unit: { guards: [guard], writes: [deleteTask, { ...setState, state: newState }] }, next: null };
   }
+  // The next attempt has the same message. Without the retries, a repeated commit would record this attempt again.
+  const guards = [{ ...guard, retried: task.retried }];
   const delayMs = nextDelayMs(callbackRetryRule(run.settings), task.retried, failure);
   const attempt = { kind: 'record-attempt', runKey, attempt: attemptOf(task, failure, context.now, delayMs) } as const;
   if (delayMs === null)
@@ -70,7 +71,10 @@ export function retryCallback(
   return {
     next,
     unit: {
-      guards: [{ kind: 'dead-letters-present', instanceId, dlqIds: [dlqId] }],
+      guards: [
+        { kind: 'dead-letters-present', instanceId, dlqIds: [dlqId] },
+        { kind: 'slot-free', runKey, slot: CALLBACK_SLOT },
+      ],
       writes: [
         { kind: 'put-task', runKey, task: next },
         ...countMessages(instanceId, 1, context),
@@ -84,7 +88,7 @@ export function retryCallback(
 export function cancelCallback(run: Run, task: CallbackTask): CommitUnit {
   const { instanceId, key: runKey } = run;
   return {
-    guards: guardOf(run, task),
+    guards: [guardOf(run, task)],
     writes: [
       { kind: 'delete-task', runKey, slot: CALLBACK_SLOT },
       { kind: 'set-failure-function-state', instanceId, dlqId: task.dlqId, state: 'CALLBACK_CANCELED' },

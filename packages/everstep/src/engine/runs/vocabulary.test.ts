@@ -385,6 +385,7 @@ describe('reporting a failure', () => {
     const task = taskAt(run, CALLBACK_SLOT, 'callback');
     const guard = { kind: 'task-open', runKey: run.key, slot: CALLBACK_SLOT, messageId: task.messageId };
     assert.deepEqual(decideCallback(run, task, null, at(6)).unit.guards, [guard]);
+    assert.deepEqual(decideCallback(run, task, down, at(6)).unit.guards, [{ ...guard, retried: 0 }]);
     assert.notEqual(retryCallback(run, task.dlqId, at(8)).next.messageId, task.messageId);
   });
 

@@ -11,8 +11,19 @@ export type StoreGuard =
    * since. With `next`, the unit moves it to that version.
    */
   | { readonly kind: 'run-active'; readonly runKey: string; readonly version?: number; readonly next?: number }
-  /** The task is open with this message. This guard is for runs that have ended, where `run-active` does not apply. */
-  | { readonly kind: 'task-open'; readonly runKey: string; readonly slot: number; readonly messageId: string }
+  /**
+   * The task is open with this message and, if given, this number of retries. This guard is for runs that have ended, where
+   * `run-active` does not apply.
+   */
+  | {
+      readonly kind: 'task-open';
+      readonly runKey: string;
+      readonly slot: number;
+      readonly messageId: string;
+      readonly retried?: number;
+    }
+  /** No task of the run is in this slot. The unit must also have a guard of the dead letter, which every such task belongs to. */
+  | { readonly kind: 'slot-free'; readonly runKey: string; readonly slot: number }
   /** The schedule exists and its next tick is this one. Null means that it has no next tick. */
   | { readonly kind: 'schedule-due'; readonly instanceId: string; readonly scheduleId: string; readonly nextAt: number | null }
   /** The object has not changed in any field since it was read. Null means that it did not exist, and still does not. */
@@ -39,6 +50,7 @@ export const GUARD_FACTS = {
   'run-active': RUN_FACTS,
   'run-present': RUN_FACTS,
   'task-open': RUN_FACTS,
+  'slot-free': RUN_FACTS,
   'run-id-free': {
     ...INSTANCE_FACTS,
     conflicts: ({ instanceId, workflowRunId }, keys) => keys.object('run-id', instanceId, workflowRunId),

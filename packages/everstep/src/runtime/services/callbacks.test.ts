@@ -2,7 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FailureNotice } from '@everstep/sdk/protocol';
+import { PART } from '../../config/limits.js';
+import { CALLBACK_SLOT } from '../../engine/runs/run.js';
 import type { MessageOutcome } from '../../ports/message-sender.js';
+import type { Store } from '../../ports/stores/store.js';
+import { StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
 import { letterOf, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 
 const INSTANCE = 'qi_1';
@@ -205,6 +209,66 @@ test('a failing callback is retried by the rules of the run, and can be retried 
       assert.equal((await bench.runtime.failureCallbacks.retry({ ...of, dlqId: 'dlq_none' })).kind, 'not-found');
     },
     { sender },
+  );
+});
+
+test('one of two simultaneous retries sends the message again, and the other one is rejected', async () => {
+  let status = 500;
+  const sender = new ScriptedSender(() => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() }));
+  await withRuntime(
+    failing,
+    async (bench) => {
+      await bench.trigger({ settings: { ...SETTINGS, failureCallback } });
+      await settle();
+      const { dlqId, failureFunctionState } = await letterOf(bench);
+      assert.equal(failureFunctionState, 'CALLBACK_FAIL');
+      status = 200;
+      const retry = () => bench.runtime.failureCallbacks.retry({ instanceId: INSTANCE, dlqId });
+      const outcomes = await Promise.all([retry(), retry()]);
+      assert.deepEqual(outcomes.map(({ kind }) => kind).sort(), ['done', 'not-possible']);
+      await settle();
+      assert.equal(sender.sent.length, 2);
+      assert.equal((await letterOf(bench)).failureFunctionState, 'CALLBACK_SUCCESS');
+    },
+    { sender },
+  );
+});
+
+test('a failed attempt is recorded once if the response to its commit is lost, and the next attempt is made', async () => {
+  let isLost = false;
+  const wrap = (store: Store): Store => ({
+    ...store,
+    async commit(units) {
+      const results = await store.commit(units);
+      const isAttempt = units.some(({ guards }) => guards.some(({ kind }) => kind === 'task-open'));
+      if (!isAttempt || isLost) return results;
+      isLost = true;
+      throw new StoreUnavailableError('the connection was lost');
+    },
+  });
+  let status = 500;
+  const sender = new ScriptedSender(() => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() }));
+  const settings = { ...SETTINGS, failureCallback, maxRetries: 1, retryDelay: '5000' };
+  await withRuntime(
+    failing,
+    async (bench) => {
+      const { run } = await bench.trigger({ settings });
+      await settle();
+      assert.ok(isLost);
+      for (let passedMs = 0; passedMs < 4_000; passedMs += 100) {
+        bench.clock.move(100);
+        await settle();
+      }
+      const query = { runKey: run.runKey, bounds: PART, from: null, slot: CALLBACK_SLOT };
+      assert.equal((await bench.store.listAttempts(query)).items.length, 1);
+      status = 200;
+      for (let passedMs = 0; passedMs < 4_000; passedMs += 100) {
+        bench.clock.move(100);
+        await settle();
+      }
+      assert.deepEqual([sender.sent.length, (await letterOf(bench)).failureFunctionState], [2, 'CALLBACK_SUCCESS']);
+    },
+    { sender, wrap },
   );
 });
 

@@ -29,6 +29,11 @@ export interface CallbacksOptions {
   readonly scheduleAttempt: (run: Run, task: CallbackTask) => void;
 }
 
+const IN_PROGRESS: CallbackOutcome = Object.freeze({
+  kind: 'not-possible',
+  why: 'the failure callback is in progress; wait until it ends, or cancel it first',
+});
+
 /** Returns the URL that is notified. */
 export const callbackUrlOf = (run: Pick<Run, 'settings' | 'workflowUrl'>): string =>
   run.settings.failureCallback?.url ?? run.workflowUrl;
@@ -173,12 +178,13 @@ export class Callbacks implements FailureCallbackService {
     const failedRun = await this.find(instanceId, dlqId);
     if (!failedRun) return { kind: 'not-found' };
     const { run, task } = failedRun;
-    if (task) return { kind: 'not-possible', why: 'the failure callback is in progress; wait until it ends, or cancel it first' };
+    if (task) return IN_PROGRESS;
     if (run.settings.failureCallback === null && !run.hasFailureFunction) {
       return { kind: 'not-possible', why: 'the run has neither a failure callback nor a failure function' };
     }
     const { unit, next } = retryCallback(run, dlqId, this.options.context());
     const result = await this.options.decisions.commit(unit);
+    if (result.kind === 'slot-taken') return IN_PROGRESS;
     if (result.kind !== 'applied') return { kind: 'not-found' };
     this.options.scheduleAttempt(run, next);
     return { kind: 'done' };

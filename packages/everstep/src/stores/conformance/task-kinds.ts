@@ -189,6 +189,30 @@ export function taskKindConformance(open: OpenStore): void {
     }
 
     test(
+      'is recorded only if no other attempt was recorded, and is retried only if it is not in progress',
+      withStore(open, async (store) => {
+        await apply(store, [creation(run), ...failureWrites]);
+        const task = callbackTask(T0 + 5, entry.dlqId);
+        const openGuard = { kind: 'task-open', runKey, slot: CALLBACK_SLOT, messageId: task.messageId } as const;
+        const next = { kind: 'put-task', runKey, task: { ...task, retried: 2, dueAt: T0 + 9 } } as const;
+        const failed = unit([next], [{ ...openGuard, retried: 1 }]);
+        assert.deepEqual(await store.commit([failed, failed]), [{ kind: 'applied' }, { kind: 'task-gone' }]);
+        assert.deepEqual(await store.commit([failed, unit([], [openGuard])]), [{ kind: 'task-gone' }, { kind: 'applied' }]);
+
+        const presentGuard = { kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [entry.dlqId] } as const;
+        const retry = unit(
+          [{ kind: 'put-task', runKey, task }],
+          [presentGuard, { kind: 'slot-free', runKey, slot: CALLBACK_SLOT }],
+        );
+        assert.deepEqual(await store.commit([retry]), [{ kind: 'slot-taken' }]);
+        const end = unit([{ kind: 'delete-task', runKey, slot: CALLBACK_SLOT }], [{ ...openGuard, retried: 2 }]);
+        const results = await store.commit([end, retry, retry]);
+        assert.deepEqual(results, [{ kind: 'applied' }, { kind: 'applied' }, { kind: 'slot-taken' }]);
+        assert.deepEqual(await store.commit([retry]), [{ kind: 'slot-taken' }]);
+      }),
+    );
+
+    test(
       'is known from the run once the failure function of its endpoint was noted',
       withStore(open, async (store, underTest) => {
         await apply(store, [creation(run), creation(sampleRun(2))]);

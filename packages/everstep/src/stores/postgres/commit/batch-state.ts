@@ -6,8 +6,9 @@
  * and do not deadlock. A read after a lock sees what the previous holder of the lock wrote.
  * Keeps invariants 6 and 22.
  */
+import type { Task } from '../../../engine/runs/run.js';
 import type { CommitResult, CommitUnit, RunReference, StoreGuard } from '../../../engine/writes.js';
-import { flag, integer, type Row, text, textOrNull } from '../connection/columns.js';
+import { flag, integer, integerOrNull, type Row, text, textOrNull } from '../connection/columns.js';
 import {
   distributableStatement,
   type SqlValue,
@@ -69,7 +70,7 @@ const READ_ACTIVE_IDS = statement(`
   JOIN active_run a ON a.instance_id = u.instance_id AND a.workflow_run_id = u.workflow_run_id AND NOT a.message
   ORDER BY a.place`);
 const LOCK_TASKS = statement(`
-  SELECT t.run_key, t.slot, t.message_id FROM ${unnest(SLOT)} AS u(${columnNames(SLOT)})
+  SELECT t.run_key, t.slot, t.message_id, t.retried FROM ${unnest(SLOT)} AS u(${columnNames(SLOT)})
   JOIN task t ON t.instance_id = u.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
   ORDER BY t.run_key, t.slot FOR UPDATE OF t`);
 const LOCK_DEAD_LETTERS = statement(`
@@ -99,6 +100,15 @@ const knownDeadLetterOf = (row: Row): BatchDeadLetter => ({
   fingerprint: textOrNull(row, 'fingerprint'),
 });
 
+/** The part of an open task that guards compare. */
+type OpenTask = Pick<Task, 'slot' | 'messageId'> & { readonly retried?: number | null };
+
+const openTaskOf = (row: Row): OpenTask => ({
+  slot: integer(row, 'slot'),
+  messageId: text(row, 'message_id'),
+  retried: integerOrNull(row, 'retried'),
+});
+
 /** Compares two runs by the order in which their rows are locked. */
 const compareKeys = (a: RunInInstance, b: RunInInstance): number =>
   scopedKey(a.instanceId, a.runKey) < scopedKey(b.instanceId, b.runKey) ? -1 : 1;
@@ -114,8 +124,8 @@ export class BatchState {
   /** The active runs of each id, oldest first. */
   private readonly activeIds = new Map<string, RunReference[]>();
   private readonly deadLetters = new Map<string, BatchDeadLetter>();
-  /** Message ids of the open tasks in the lock set, by run and then slot. */
-  private readonly tasks = new Map<string, Map<number, string>>();
+  /** The open tasks in the lock set, by run and then slot. */
+  private readonly tasks = new Map<string, Map<number, OpenTask>>();
   private readonly schedules = new Map<string, number | null>();
   private readonly repairs = new Map<string, number>();
   private deduplication: LockedIds = { existingKeys: new Set(), takenIds: new Map() };
@@ -172,14 +182,15 @@ export class BatchState {
         locks.children.size > 0
           ? session.query(LOCK_RUNS_AND_INVOKERS, [...runColumns, ...columnArrays(RUN_KEY, keysOf(locks.children))])
           : queryIfAny(locks.runs, LOCK_RUNS, () => runColumns),
+      entries: queryIfAny(locks.deadLetters, LOCK_DEAD_LETTERS, () =>
+        columnArrays(DEAD_LETTER_ID, [...locks.deadLetters.values()]),
+      ),
+      // After the dead letters: whether a slot is free depends on tasks that another holder of that lock has put.
       tasks: queryIfAny(locks.slots, LOCK_TASKS, () =>
         columnArrays(
           SLOT,
           [...locks.slots.values()].flatMap(({ run_key, slot }) => keysOf([run_key]).map((run) => ({ ...run, slot }))),
         ),
-      ),
-      entries: queryIfAny(locks.deadLetters, LOCK_DEAD_LETTERS, () =>
-        columnArrays(DEAD_LETTER_ID, [...locks.deadLetters.values()]),
       ),
       deduplication:
         locks.deduplicationIds.size === 0 ? null : lockDeduplicationIds(session, [...locks.deduplicationIds.values()]),
@@ -199,7 +210,7 @@ export class BatchState {
     if (clockRow) state.databaseNow = integer(clockRow, 'now');
     for (const row of await responses.runs) state.addRun(row);
     for (const row of await responses.active) state.markActive(row);
-    for (const row of await responses.tasks) state.putTask(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
+    for (const row of await responses.tasks) state.putTask(text(row, 'run_key'), openTaskOf(row));
     for (const row of await responses.entries) state.addDeadLetter(knownDeadLetterOf(row));
     for (const row of await responses.activeIds) state.takeRunId(text(row, 'instance_id'), referenceOf(row));
     for (const row of await responses.references) state.references.set(text(row, 'run_key'), referenceOf(row));
@@ -245,7 +256,9 @@ export class BatchState {
         return takenId && takenId.expiresAt > guard.now ? { kind: 'duplicate', run: takenId.run } : null;
       }
       case 'task-open':
-        return this.tasks.get(guard.runKey)?.get(guard.slot) === guard.messageId ? null : { kind: 'task-gone' };
+        return this.isTaskOpen(guard) ? null : { kind: 'task-gone' };
+      case 'slot-free':
+        return this.tasks.get(guard.runKey)?.has(guard.slot) ? { kind: 'slot-taken' } : null;
       case 'schedule-due':
         return this.schedules.get(scopedKey(guard.instanceId, guard.scheduleId)) === guard.nextAt
           ? null
@@ -267,6 +280,11 @@ export class BatchState {
       const { instanceId, scheduleId, nextAt } = write.schedule;
       this.schedules.set(scopedKey(instanceId, scheduleId), nextAt);
     } else if (write.kind === 'delete-schedule') this.schedules.delete(scopedKey(write.instanceId, write.scheduleId));
+  }
+
+  private isTaskOpen({ runKey, slot, messageId, retried }: Extract<StoreGuard, { kind: 'task-open' }>): boolean {
+    const task = this.tasks.get(runKey)?.get(slot);
+    return task?.messageId === messageId && (retried === undefined || task.retried === retried);
   }
 
   private refusalOfRun({ runKey, version }: Extract<StoreGuard, { kind: 'run-active' }>): CommitResult | null {
@@ -333,10 +351,10 @@ export class BatchState {
     this.deadLetters.delete(scopedKey(instanceId, dlqId));
   }
 
-  putTask(runKey: string, slot: number, messageId: string): void {
+  putTask(runKey: string, task: OpenTask): void {
     const slots = this.tasks.get(runKey);
-    if (slots) slots.set(slot, messageId);
-    else this.tasks.set(runKey, new Map([[slot, messageId]]));
+    if (slots) slots.set(task.slot, task);
+    else this.tasks.set(runKey, new Map([[task.slot, task]]));
   }
 
   deleteTask(runKey: string, slot: number): void {

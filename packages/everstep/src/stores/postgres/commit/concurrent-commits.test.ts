@@ -147,6 +147,26 @@ if (typeof schemas === 'string') {
       }
     });
 
+    test('one of several concurrent units retries the failure callback', async () => {
+      for (const round of rounds) {
+        const run = sampleRun(65_000 + round);
+        const entry = sampleDeadLetter(run, { failureFunctionState: 'CALLBACK_FAIL' });
+        const { dlqId } = entry;
+        const task = callbackTask(T0, dlqId);
+        await apply(first, [creation(run), ...failure(run, entry)]);
+        const results = await atOnce(nodes, () =>
+          unit(
+            [{ kind: 'put-task', runKey: run.key, task }],
+            [
+              { kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [dlqId] },
+              { kind: 'slot-free', runKey: run.key, slot: task.slot },
+            ],
+          ),
+        );
+        assert.deepEqual(kinds(results), ['applied', 'slot-taken', 'slot-taken']);
+      }
+    });
+
     test('one of several concurrent units takes a tick of a schedule', async () => {
       const { settings } = sampleRun(1);
       const schedule = (nextAt: number): Schedule => ({

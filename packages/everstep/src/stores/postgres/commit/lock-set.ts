@@ -68,6 +68,7 @@ export class LockSet {
         this.presentRuns.add(guard.runKey);
         break;
       case 'task-open':
+      case 'slot-free':
         this.slots.set(`${guard.runKey}\n${guard.slot}`, { run_key: guard.runKey, slot: guard.slot });
         break;
       case 'schedule-due':

@@ -97,7 +97,7 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
           this.putOverdue(run, { ...task, dueAt: task.createdAt });
         else this.put(run, task);
         if (task.kind === 'wait') run.mayHaveWaiters = true;
-        state.putTask(runKey, task.slot, task.messageId);
+        state.putTask(runKey, task);
         break;
       }
       case 'delete-task': {

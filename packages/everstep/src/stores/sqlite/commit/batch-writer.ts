@@ -14,7 +14,7 @@ import { findUrlGroup, writeUrlGroup } from '../../shared/control/url-groups.js'
 import { setItem } from '../../shared/repairs/repair-items.js';
 import { versionOf } from '../../shared/repairs/repairs.js';
 import type { Procedure } from '../../shared/sql/procedure.js';
-import { text } from '../connection/columns.js';
+import { integerOrNull, type Row, text } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import type { Transaction } from '../connection/transaction.js';
 import type { FlowControlRecords } from '../control/flow-control-records.js';
@@ -32,6 +32,7 @@ const APPLIED: CommitResult = Object.freeze({ kind: 'applied' });
 const RUN_GONE: CommitResult = Object.freeze({ kind: 'run-gone' });
 const NOT_ACTIVE: CommitResult = Object.freeze({ kind: 'run-not-active' });
 const TASK_GONE: CommitResult = Object.freeze({ kind: 'task-gone' });
+const SLOT_TAKEN: CommitResult = Object.freeze({ kind: 'slot-taken' });
 const CHANGED: CommitResult = Object.freeze({ kind: 'changed' });
 const SCHEDULE_MOVED: CommitResult = Object.freeze({ kind: 'schedule-moved' });
 const REPAIR_MOVED: CommitResult = Object.freeze({ kind: 'repair-moved' });
@@ -48,7 +49,7 @@ export interface Records {
 export class BatchWriter {
   private readonly parts: StoreParts;
   private readonly transaction: Transaction;
-  private readonly selectOpenTask: StatementSync;
+  private readonly selectTask: StatementSync;
   private readonly appliers: Appliers;
   private readonly deadLetters: DeadLetterWriter;
   private readonly records: Records;
@@ -58,7 +59,7 @@ export class BatchWriter {
   constructor(parts: StoreParts, transaction: Transaction, deadLetters: DeadLetterWriter, records: Records) {
     this.parts = parts;
     this.transaction = transaction;
-    this.selectOpenTask = parts.connection.prepare('SELECT message_id FROM task WHERE run_seq = ? AND slot = ?');
+    this.selectTask = parts.connection.prepare('SELECT message_id, retried FROM task WHERE run_seq = ? AND slot = ?');
     this.deadLetters = deadLetters;
     this.records = records;
     this.appliers = appliersOf(parts, deadLetters, records);
@@ -111,7 +112,9 @@ export class BatchWriter {
         return run && { kind: 'duplicate', run };
       }
       case 'task-open':
-        return this.isTaskOpen(guard.runKey, guard.slot, guard.messageId) ? null : TASK_GONE;
+        return this.isTaskOpen(guard) ? null : TASK_GONE;
+      case 'slot-free':
+        return this.findTask(guard) ? SLOT_TAKEN : null;
       case 'schedule-due':
         return this.records.schedules.isDueAt(guard.instanceId, guard.scheduleId, guard.nextAt) ? null : SCHEDULE_MOVED;
       case 'repair-at':
@@ -133,10 +136,15 @@ export class BatchWriter {
     return isDeepStrictEqual(this.parts.sql.run(find), expected);
   }
 
-  private isTaskOpen(runKey: string, slot: number, messageId: string): boolean {
+  private findTask({ runKey, slot }: { readonly runKey: string; readonly slot: number }): Row | undefined {
     const run = this.parts.runs.find(runKey);
-    const row = run ? this.selectOpenTask.get(run.seq, slot) : undefined;
-    return row !== undefined && text(row, 'message_id') === messageId;
+    return run ? this.selectTask.get(run.seq, slot) : undefined;
+  }
+
+  private isTaskOpen(guard: Extract<StoreGuard, { kind: 'task-open' }>): boolean {
+    const row = this.findTask(guard);
+    if (row === undefined || text(row, 'message_id') !== guard.messageId) return false;
+    return guard.retried === undefined || integerOrNull(row, 'retried') === guard.retried;
   }
 
   /** Returns the rejection if a run with this id is active; null otherwise. */
