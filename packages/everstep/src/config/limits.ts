@@ -259,6 +259,8 @@ export const LIMITS = Object.freeze({
   bulkMax: 50,
 
   // repairs
+  /** Maximum number of repairs of a queue instance that have not ended, including plans that were not started. */
+  maxOpenRepairs: 50,
   /** Maximum number of dead letters selected by one repair. */
   repairMaxItems: 1_000_000,
   /** Maximum number of dead letters given by id. */

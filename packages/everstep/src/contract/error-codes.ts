@@ -50,6 +50,7 @@ export const ERROR_CODES = Object.freeze({
     about: 'The state of the failure callback does not allow this, or there is no failure callback.',
   },
   'no-mail-server': { status: 409, about: 'The installation has no SMTP server, so it cannot send email.' },
+  'too-many-repairs': { status: 409, about: 'The queue instance has reached its limit of repairs that have not ended.' },
   'repair-state': { status: 409, about: 'The state of the repair does not allow this.' },
   conflict: { status: 409, about: 'The current state of the object, or a limit, does not allow this.' },
   'steps-refused': {

@@ -27,6 +27,10 @@ export const REPAIR_PHASES = [
   'done',
 ] as const;
 export type RepairPhase = (typeof REPAIR_PHASES)[number];
+/** Phases of repairs that start no more entries, and cannot be started or continued. */
+const END_PHASES: readonly RepairPhase[] = ['stopped', 'aborted', 'done'];
+/** Phases of all other repairs. */
+export const OPEN_PHASES: readonly RepairPhase[] = REPAIR_PHASES.filter((phase) => !END_PHASES.includes(phase));
 
 /** States of an entry of a repair. An entry is `gone` if it was removed from the dead letter queue before it was started. */
 export const REPAIR_ITEM_STATES = ['pending', 'started', 'succeeded', 'failed', 'canceled', 'gone'] as const;
@@ -174,6 +178,9 @@ const endedOf = (counts: RepairCounts): number => totalOf(counts) - counts.pendi
 /** Returns whether the repair can no longer change. */
 export const isOver = ({ phase, counts }: Repair): boolean =>
   phase === 'done' || ((phase === 'aborted' || phase === 'stopped') && counts.started === 0);
+
+/** Returns whether the repair was aborted before it was started. Its entries are no longer needed. */
+export const isDiscardedPlan = ({ phase, startedAt }: Repair): boolean => phase === 'aborted' && startedAt === null;
 
 export type NewRepair = Pick<Repair, 'repairId' | 'instanceId' | 'action' | 'createdAt' | 'createdBy'>;
 
@@ -328,7 +335,7 @@ export const canBeUndone = ({ phase, paused }: Repair): boolean =>
 
 function abortRepair(repair: Repair, now: number): RepairOutcome {
   const { phase } = repair;
-  if (phase === 'aborted' || phase === 'done' || phase === 'stopped') return rejection(repair, 'abort', 'is not over');
+  if (END_PHASES.includes(phase)) return rejection(repair, 'abort', 'is not over');
   const isUndone = canBeUndone(repair);
   return decision({
     ...repair,

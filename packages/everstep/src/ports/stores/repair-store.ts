@@ -129,6 +129,8 @@ export interface RepairItemStore {
   }>;
   /** Writes the outcomes of entries that are still started, and returns their indexes. */
   settle(query: RepairId & { readonly items: readonly EndedItem[]; readonly at: number }): Promise<readonly number[]>;
+  /** Removes entries, at most `limit`. Returns their number. */
+  removeItems(query: RepairId & { readonly limit: number }): Promise<number>;
   /** Lists entries by index, after index `after`. */
   items(
     query: RepairId & { readonly states?: readonly RepairItemState[]; readonly after: number; readonly limit: number },
@@ -137,8 +139,15 @@ export interface RepairItemStore {
 
 /** The store of repairs. */
 export interface RepairStore extends RepairItemStore {
-  /** Creates a repair at version 0. */
-  create(query: { readonly record: RepairRecord; readonly driver: RepairDriver | null }): Promise<void>;
+  /**
+   * Creates a repair at version 0. Returns false without a write if `maxOpen` is given, and the instance already has this many
+   * repairs that have not ended.
+   */
+  create(query: {
+    readonly record: RepairRecord;
+    readonly driver: RepairDriver | null;
+    readonly maxOpen?: number;
+  }): Promise<boolean>;
   find(query: RepairId): Promise<RepairRecord | null>;
   /** Lists repairs, newest first. */
   list(query: {

@@ -40,7 +40,10 @@ export type RepairChangeOutcome =
   | { readonly kind: 'refused'; readonly message: string };
 
 export interface RepairService {
-  /** Plans a repair. Resolves when its entries are frozen, or after about two seconds while planning continues. */
-  plan(command: PlanRepairCommand): Promise<RepairRecord>;
+  /**
+   * Plans a repair. Resolves when its entries are frozen, or after about two seconds while planning continues. Resolves with
+   * `too-many-repairs` if the instance has the maximum number of repairs that have not ended.
+   */
+  plan(command: PlanRepairCommand): Promise<RepairRecord | 'too-many-repairs'>;
   change(command: RepairChangeCommand): Promise<RepairChangeOutcome>;
 }

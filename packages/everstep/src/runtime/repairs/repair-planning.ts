@@ -1,6 +1,7 @@
 /**
  * Plans a repair: freezes the matching entries page by page, up to the newest one that existed when planning started. Each page
- * is written together with the progress, so that no entry is lost or duplicated if another process continues.
+ * is written together with the progress, so that no entry is lost or duplicated if another process continues. If the plan is
+ * aborted, its entries are removed in the same way.
  */
 import { LIMITS } from '../../config/limits.js';
 import { decideRepair, type Repair, type RepairPlan, totalOf } from '../../engine/dead-letters/repair.js';
@@ -66,6 +67,17 @@ export class EntryFreezer {
     if (!(await writes.put({ record: recordToWrite, driver: driver(), items }))) return null;
     if (!isDone) this.countedCohorts.set(repairId, cohorts);
     return { ...recordToWrite, version: record.version + 1 };
+  }
+
+  /** Removes frozen entries of an aborted plan. Returns null if another process changed the repair. */
+  async discard(record: RepairRecord): Promise<RepairRecord | null> {
+    const { repairs, writes, driver } = this.options;
+    const { instanceId, repairId } = record.repair;
+    this.countedCohorts.delete(repairId);
+    if ((await repairs.removeItems({ instanceId, repairId, limit: PAGE_SIZE })) === PAGE_SIZE) return record;
+    const discardedRecord = { ...record, freezing: null, wakeAt: null };
+    if (!(await writes.put({ record: discardedRecord, driver: driver() }))) return null;
+    return { ...discardedRecord, version: record.version + 1 };
   }
 
   private async recount(repair: Repair): Promise<Cohorts> {

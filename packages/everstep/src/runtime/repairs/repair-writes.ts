@@ -14,9 +14,10 @@ export class RepairWrites {
     this.reportChange = reportChange;
   }
 
-  async create(query: Parameters<RepairStore['create']>[0]): Promise<void> {
-    await this.repairs.create(query);
-    this.reportChange(query.record.repair.instanceId, 'repairs');
+  async create(query: Parameters<RepairStore['create']>[0]): Promise<boolean> {
+    const isCreated = await this.repairs.create(query);
+    if (isCreated) this.reportChange(query.record.repair.instanceId, 'repairs');
+    return isCreated;
   }
 
   async put(query: Parameters<RepairStore['put']>[0]): Promise<boolean> {

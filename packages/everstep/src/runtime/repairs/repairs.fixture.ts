@@ -50,13 +50,15 @@ export async function plan(
   filter = {},
   overrides = {},
 ): Promise<RepairRecord> {
-  return bench.runtime.repairs.plan({
+  const planned = await bench.runtime.repairs.plan({
     ...INSTANCE,
     action,
     filter: { kind: 'workflow', ...filter },
     overrides,
     createdBy: 'a@b.c',
   });
+  if (planned === 'too-many-repairs') throw new Error(planned);
+  return planned;
 }
 
 export async function change(

@@ -342,6 +342,20 @@ test('what a repair starts does not contain the audit entry of the request that 
   });
 });
 
+test('the entries of a plan that is aborted before its start are removed, and its summary stays', async () => {
+  await withFailed({ [A]: 600 }, async (bench) => {
+    const planned = await plan(bench, 'restart');
+    assert.equal((await itemsOf(bench, planned)).length, 600);
+    await change(bench, planned, { kind: 'abort' });
+    await bench.runtime.idle();
+    assert.deepEqual(await itemsOf(bench, planned), []);
+    const { phase, counts, stopReason } = await currentRepair(bench, planned);
+    assert.deepEqual([phase, counts.pending, stopReason], ['aborted', 600, 'aborted-by-hand']);
+    assert.equal((await deadLetterIdsOf(bench)).length, 600);
+    assert.equal(await bench.store.repairs.nextAt({ nodeId: null }), null);
+  });
+});
+
 test('each change of a scheduled deletion is reported to clients that watch dead letters', async () => {
   await withFailed({ [A]: 1 }, async (bench) => {
     const topics: string[] = [];

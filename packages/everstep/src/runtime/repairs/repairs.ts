@@ -6,8 +6,10 @@
  */
 
 import { runOutsideRequest } from '../../audit/audited-request.js';
+import { LIMITS } from '../../config/limits.js';
 import {
   decideRepair,
+  isDiscardedPlan,
   isOver,
   newRepair,
   type Repair,
@@ -154,7 +156,7 @@ export class Repairs implements RepairService {
     this.scheduleAt(this.options.clock.now() + AFTER_END_MS);
   }
 
-  async plan(command: PlanRepairCommand): Promise<RepairRecord> {
+  async plan(command: PlanRepairCommand): Promise<RepairRecord | 'too-many-repairs'> {
     const { store, repairs, clock, context } = this.options;
     const { instanceId, action, createdBy, filter, overrides } = command;
     const repairId = newId('rep', context());
@@ -174,11 +176,15 @@ export class Repairs implements RepairService {
         resolve(frozenRecord);
       });
     });
-    await this.writes.create({ record, driver: this.driver() });
-    this.queueRound();
-    const plannedRecord = await planning;
-    this.planWaiters.delete(repairId);
-    return plannedRecord ?? (await repairs.find({ instanceId, repairId })) ?? record;
+    try {
+      if (!(await this.writes.create({ record, driver: this.driver(), maxOpen: LIMITS.maxOpenRepairs })))
+        return 'too-many-repairs';
+      this.queueRound();
+      return (await planning) ?? (await repairs.find({ instanceId, repairId })) ?? record;
+    } finally {
+      this.planWaiters.get(repairId)?.(null);
+      this.planWaiters.delete(repairId);
+    }
   }
 
   async change(command: RepairChangeCommand): Promise<RepairChangeOutcome> {
@@ -333,6 +339,7 @@ export class Repairs implements RepairService {
   /** Makes one step. Returns the repair after it; null if it was changed in the meantime. */
   private async driveOnce(record: RepairRecord): Promise<RepairRecord | null> {
     const { repairId } = record.repair;
+    if (isDiscardedPlan(record.repair)) return this.freezer.discard(record);
     if (record.repair.phase === 'planning') {
       const frozenRecord = await this.freezer.step(record);
       if (frozenRecord?.repair.phase === 'planned') this.planWaiters.get(repairId)?.(frozenRecord);

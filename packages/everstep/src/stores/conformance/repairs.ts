@@ -87,6 +87,35 @@ export function repairConformance(open: OpenStore): void {
     );
 
     test(
+      'a limited number of repairs that have not ended can be created in an instance',
+      withStore(open, async (store) => {
+        const create = (repairId: string, changes: Partial<Repair> = {}) =>
+          store.repairs.create({ record: record({ repairId, ...changes }), driver: null, maxOpen: 2 });
+        assert.equal(await create('rep_ended', { phase: 'aborted' }), true);
+        assert.deepEqual([await create('rep_1'), await create('rep_2', { phase: 'paused' })], [true, true]);
+        assert.equal(await create('rep_3'), false);
+        assert.equal(await store.repairs.find({ ...ID, repairId: 'rep_3' }), null);
+        assert.equal(await create('rep_other', { instanceId: OTHER_INSTANCE }), true);
+        const done = record({ repairId: 'rep_1', phase: 'done' });
+        assert.equal(await store.repairs.put({ record: done, driver: null }), true);
+        assert.equal(await create('rep_3'), true);
+      }),
+    );
+
+    test(
+      'the items of a repair are removed in parts, without the repair',
+      withStore(open, async (store) => {
+        await createWithItems(
+          store,
+          [0, 1, 2].map((n) => item(n)),
+        );
+        const remove = () => store.repairs.removeItems({ ...ID, limit: 2 });
+        assert.deepEqual([await remove(), await remove(), await remove()], [2, 1, 0]);
+        assert.ok(await store.repairs.find(ID));
+      }),
+    );
+
+    test(
       'a change and its audit log entry are written together, or neither',
       withStore(open, async (store) => {
         const audit = sampleAudit(1, ['usr_owner']);

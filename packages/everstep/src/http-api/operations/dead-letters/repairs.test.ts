@@ -1,6 +1,7 @@
 /** Tests repairs through the API. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { LIMITS } from '../../../config/limits.js';
 import type { RepairEntry, RepairItem } from '../../../contract/repairs.js';
 import type { RepairStore } from '../../../ports/stores/repair-store.js';
 import { ApiHarness, type ErrorResponse } from '../../testing/api-harness.js';
@@ -152,4 +153,18 @@ test('the audit log records who started, paused and aborted a repair', () =>
       noted,
       ['start', 'pause', 'abort'].map((verb) => [`repair.${verb}`, createdBy, repairId]),
     );
+  }));
+
+test('an instance can have a limited number of repairs that have not ended', () =>
+  withHarness(async (harness) => {
+    await harness.fail(1);
+    const planned: string[] = [];
+    for (let n = 0; n < LIMITS.maxOpenRepairs; n++) planned.push((await post(harness, '', { action: 'resume' })).body.repairId);
+    const refused = await post<ErrorResponse>(harness, '', { action: 'resume' });
+    assert.deepEqual([refused.status, refused.headers['svc-error-code']], [409, 'too-many-repairs']);
+    assert.match(refused.body.error, /already has 50 repairs that have not ended.*abort plans/);
+    assert.equal((await post(harness, `/${planned[0]}/abort`)).status, 200);
+    assert.equal((await post(harness, '', { action: 'resume' })).status, 201);
+    const items = await harness.call<{ items: RepairItem[] }>('GET', `${PATH}/${planned[0]}/items`);
+    assert.equal(items.status, 200);
   }));

@@ -149,13 +149,26 @@ const planRepair = operation({
   unknownQuery: 'refuse',
   body: { kind: 'json', required: true, schema: PlanRepair },
   responses: { 201: RepairEntry },
-  errors: ['bad-body', 'bad-parameter', 'bad-expression', 'unsupported-media-type', 'too-many-flow-control-keys'],
+  errors: [
+    'bad-body',
+    'bad-parameter',
+    'bad-expression',
+    'unsupported-media-type',
+    'too-many-flow-control-keys',
+    'too-many-repairs',
+  ],
   async handle({ body }, context, { instanceId, actor }) {
     if (!body) throw badBody('the request body is missing; send a JSON object with "action"');
     const { action, filter = {}, overrides = {} } = body;
     const command = { filter: filterOf(action, filter), overrides: overridesOf(action, overrides) };
     await allowOverrides(context, instanceId, command.overrides);
-    return respond(201, presentRepair(await context.service.repairs.plan({ instanceId, action, ...command, createdBy: actor })));
+    const record = await context.service.repairs.plan({ instanceId, action, ...command, createdBy: actor });
+    if (record === 'too-many-repairs')
+      throw new ApiError(
+        'too-many-repairs',
+        `the queue instance already has ${LIMITS.maxOpenRepairs} repairs that have not ended, which is the maximum; abort plans that you do not need, or wait until a repair has ended`,
+      );
+    return respond(201, presentRepair(record));
   },
 });
 

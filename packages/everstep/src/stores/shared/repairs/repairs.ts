@@ -1,5 +1,5 @@
 /** Stores repairs, and finds those that are due. */
-import { REPAIR_PHASES } from '../../../engine/dead-letters/repair.js';
+import { OPEN_PHASES, REPAIR_PHASES } from '../../../engine/dead-letters/repair.js';
 import type { RepairDriver, RepairId, RepairRecord, RepairStore } from '../../../ports/stores/repair-store.js';
 import { integer, integerOrNull, json, type Row, text, word } from '../../records/columns.js';
 import type { AddAudit } from '../audit/audit-log.js';
@@ -45,13 +45,21 @@ const ifShared = (fragment: Sql): Sql => byDialect({ sqlite: raw(''), postgres: 
 const nodeOf = (driver: RepairDriver | null): string | null => driver?.nodeId ?? null;
 const untilOf = (driver: RepairDriver | null): number | null => driver?.until ?? null;
 
-function* create(record: RepairRecord, driver: RepairDriver | null): Procedure<void> {
+type CreateQuery = Parameters<RepairStore['create']>[0];
+
+function* create({ record, driver, maxOpen }: CreateQuery): Procedure<boolean> {
   const { instanceId, repairId, createdAt, phase, endedAt } = record.repair;
+  if (maxOpen !== undefined) {
+    const openRows = yield* rows(sql`
+      SELECT 1 FROM repair WHERE ${ofInstance(instanceId)} AND phase ${isOneOf(OPEN_PHASES)} LIMIT ${maxOpen}`);
+    if (openRows.length >= maxOpen) return false;
+  }
   yield* send(sql`
     INSERT INTO repair (${OWNER}, repair_id, version, created_at, phase, ended_at, wake_at, data
       ${ifShared(raw(', driver, driven_until'))})
     VALUES (${owner(instanceId)}, ${repairId}, 0, ${createdAt}, ${phase}, ${endedAt}, ${record.wakeAt}, ${dataOf(record)}
       ${ifShared(sql`, ${nodeOf(driver)}, ${untilOf(driver)}`)})`);
+  return true;
 }
 
 function* find(id: RepairId): Procedure<RepairRecord | null> {
@@ -151,10 +159,11 @@ export function createRepairs(
 ): RepairStore {
   return {
     ...specificMethods,
-    create: ({ record, driver }) =>
+    create: (query) =>
       store.write(function* () {
-        yield* noteCreation(record.repair.instanceId, record.repair.createdAt);
-        yield* create(record, driver);
+        const { instanceId, createdAt } = query.record.repair;
+        yield* noteCreation(instanceId, createdAt);
+        return yield* create(query);
       }),
     find: (id) => store.read(find(id)),
     list: (query) => store.read(list(query)),
@@ -166,6 +175,7 @@ export function createRepairs(
     canaryGroups: (id) => store.read(canaryGroups(id)),
     pending: ({ canaryOnly, limit, ...id }) => store.read(pendingItems(id, canaryOnly, limit)),
     settle: async ({ items, at, ...id }) => (items.length === 0 ? [] : store.write(() => settleItems(id, items, at))),
+    removeItems: ({ limit, ...id }) => store.write(() => removeItems(id, limit)),
     items: ({ states, after, limit, ...id }) => store.read(listItems(id, states, after, limit)),
     removeBefore: (query) => store.write(() => removeBefore(query)),
   };
