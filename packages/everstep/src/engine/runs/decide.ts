@@ -102,7 +102,9 @@ export function decide(run: Run, event: RunEvent, context: DecisionContext): Dec
     }
     case 'event-received':
       receiveEvent(draft, event.event);
-      if (exceedsEventLimits(draft.state.keptEvents)) return unchangedDecision(run);
+      // A version with other limits may have stored more. The event that the run waits for is not stored.
+      if (draft.state.keptEvents.length > run.keptEvents.length && exceedsEventLimits(draft.state.keptEvents))
+        return unchangedDecision(run);
       break;
     case 'notify-done': {
       const task = run.tasks.get(event.slot);

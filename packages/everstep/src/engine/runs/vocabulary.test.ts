@@ -122,6 +122,10 @@ describe('waits', () => {
     const full = decide(room, { kind: 'event-received', event: stored(bytesWithoutBody) }, at(1)).run;
     assert.equal(full.keptEvents.length, 2);
     assert.deepEqual(decide(full, { kind: 'event-received', event: stored(0) }, at(1)).writes, []);
+    const waiting = reply({ ...full, keptEvents: [...full.keptEvents, stored(0)] }, { planned: [wait(1, ['expected'])] }).run;
+    const expected = { ...stored(1), eventKey: 'expected', eventId: 'expected' };
+    const received = decide(waiting, { kind: 'event-received', event: expected }, at(2));
+    assert.deepEqual([received.run.journalLength, received.run.keptEvents.length], [1, 3], 'it ends a wait above the limit');
   });
 
   test('a resume keeps waits with their deadline, and stored events', () => {

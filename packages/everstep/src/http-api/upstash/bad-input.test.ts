@@ -45,6 +45,7 @@ const schedule = (headers: Readonly<Record<string, string>>, words: RegExp, code
 const UNREADABLE_ITEMS: readonly (readonly [{ destination?: string; headers?: object }, RegExp, Case[2]])[] = [
   [{ destination: '' }, /destination must have at least 1 character/, 'bad-body'],
   [{ headers: { 'Upstash-Forward-N': 1 } }, /Upstash-Forward-N must be a string/, 'bad-body'],
+  [{ headers: { 'Upstash-Forward-N': { toString: 1 } } }, /Upstash-Forward-N must be a string/, 'bad-body'],
   [{ headers: { 'Upstash-Forward-N': '\n' } }, /characters that a header cannot contain/, 'bad-header'],
   [
     { headers: Object.fromEntries(Array.from({ length: LIMITS.maxHeaderCount + 1 }, (_, n) => [`Upstash-Forward-${n}`, ''])) },

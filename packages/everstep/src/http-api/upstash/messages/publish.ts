@@ -64,7 +64,12 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 /** Returns whether an endpoint submits the item, which may be invalid, for its run. */
 function isOfRun(item: unknown): boolean {
   if (!isRecord(item) || !isRecord(item.headers)) return false;
-  const headers = Object.fromEntries(Object.entries(item.headers).map(([name, value]) => [name.toLowerCase(), String(value)]));
+  const headers = Object.fromEntries(
+    Object.entries(item.headers).map(([name, value]): [string, string] => [
+      name.toLowerCase(),
+      typeof value === 'string' ? value : '',
+    ]),
+  );
   const kind = kindOf({ headers });
   return kind !== 'message' && (kind !== 'trigger' || headers[TRIGGERED_BY_SDK] === 'true');
 }

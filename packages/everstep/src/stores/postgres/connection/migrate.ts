@@ -18,7 +18,8 @@ export const OLDEST_SERVER_VERSION = 150_000;
 const TABLE_LOCK_MS = 2_000;
 /** Time between two attempts to lock a table, in which the statements of running nodes are executed, ms. */
 const TABLE_LOCK_RETRY_MS = 3_000;
-const LOCK_NOT_AVAILABLE = '55P03';
+/** A table was not available in time, or the migration and a running node each waited for a table that the other one used. */
+const LOCK_CONFLICTS: readonly (string | null)[] = ['55P03', '40P01'];
 const INVALID_CATALOG = '3D000';
 const AUTHENTICATION_ERROR = /^28/;
 
@@ -66,7 +67,7 @@ async function tryMigration(client: pg.ClientBase, sql: string, version: number,
     return true;
   } catch (error) {
     await client.query('ROLLBACK');
-    if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return false;
+    if (LOCK_CONFLICTS.includes(sqlStateOf(error))) return false;
     throw error;
   }
 }
