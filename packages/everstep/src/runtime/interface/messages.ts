@@ -154,9 +154,15 @@ export interface EndpointName {
 }
 
 export interface UrlGroupService {
-  /** Creates the group if there is none. Replaces endpoints with the same name or URL. */
-  addEndpoints(command: Named & { readonly endpoints: readonly GroupEndpoint[] }): Promise<UrlGroup>;
-  /** Removes the endpoints with one of these names or URLs. Returns null if there is no such group. */
+  /**
+   * Creates the group if there is none. Replaces endpoints with the same name or URL. Changes nothing if the group would have too
+   * many endpoints.
+   */
+  addEndpoints(command: Named & { readonly endpoints: readonly GroupEndpoint[] }): Promise<UrlGroup | 'too-many-endpoints'>;
+  /**
+   * Removes the endpoints with one of these names or URLs, and deletes the group if none is left. Returns null if there is no such
+   * group.
+   */
   removeEndpoints(command: Named & { readonly endpoints: readonly EndpointName[] }): Promise<UrlGroup | null>;
   find(query: Named): Promise<UrlGroup | null>;
   /** Lists the groups, ordered by name. */

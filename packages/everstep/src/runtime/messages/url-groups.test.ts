@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { LIMITS } from '../../config/limits.js';
 import { type Bench, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 import type { ScheduleCommand } from '../services/workflow-service.js';
 import { commandFor, respondWith, textOf } from './plain-messages.fixture.js';
@@ -21,10 +22,12 @@ describe('a group of URLs', () => {
   test('contains each name and each URL once, in a stable order', () =>
     withSender(async ({ runtime, clock }) => {
       const made = await runtime.urlGroups.addEndpoints({ ...GROUP, endpoints: [A, B] });
+      assert.ok(made !== 'too-many-endpoints');
       clock.move(5);
       const moved = { name: 'a', url: 'http://moved.test/' };
       const named = { name: 'b', url: B.url };
       const changed = await runtime.urlGroups.addEndpoints({ ...GROUP, endpoints: [moved, named] });
+      assert.ok(changed !== 'too-many-endpoints');
       assert.deepEqual(changed.endpoints, [moved, named]);
       assert.deepEqual([changed.createdAt, changed.updatedAt], [made.createdAt, made.createdAt + 5]);
       const left = await runtime.urlGroups.removeEndpoints({
@@ -37,6 +40,30 @@ describe('a group of URLs', () => {
       assert.equal(await runtime.urlGroups.delete(GROUP), true);
       assert.equal(await runtime.urlGroups.delete(GROUP), false);
       assert.equal(await runtime.urlGroups.find(GROUP), null);
+    }));
+
+  test('is deleted with its last endpoint, and created again by the next one', () =>
+    withSender(async ({ runtime, clock }) => {
+      await runtime.urlGroups.addEndpoints({ ...GROUP, endpoints: [A] });
+      assert.deepEqual((await runtime.urlGroups.removeEndpoints({ ...GROUP, endpoints: [{ name: 'a' }] }))?.endpoints, []);
+      assert.equal(await runtime.urlGroups.find(GROUP), null);
+      await runtime.urlGroups.addEndpoints({ ...GROUP, endpoints: [A] });
+      clock.move(5);
+      await Promise.all([
+        runtime.urlGroups.removeEndpoints({ ...GROUP, endpoints: [{ name: 'a' }] }),
+        runtime.urlGroups.addEndpoints({ ...GROUP, endpoints: [B] }),
+      ]);
+      const group = await runtime.urlGroups.find(GROUP);
+      assert.deepEqual([group?.endpoints, group?.createdAt], [[B], clock.now()]);
+    }));
+
+  test('can have the maximum number of endpoints, and they can be added again', () =>
+    withSender(async ({ runtime }) => {
+      const endpoints = Array.from({ length: LIMITS.maxGroupEndpoints }, (_, n) => ({ name: null, url: `http://${n}.test/` }));
+      await runtime.urlGroups.addEndpoints({ ...GROUP, endpoints });
+      assert.notEqual(await runtime.urlGroups.addEndpoints({ ...GROUP, endpoints }), 'too-many-endpoints');
+      assert.equal(await runtime.urlGroups.addEndpoints({ ...GROUP, endpoints: [A] }), 'too-many-endpoints');
+      assert.deepEqual((await runtime.urlGroups.find(GROUP))?.endpoints, endpoints);
     }));
 
   test('receives a message for each endpoint, and each is deduplicated separately', () =>

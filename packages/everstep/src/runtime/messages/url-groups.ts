@@ -3,6 +3,7 @@
  *
  * Keeps invariant 28.
  */
+import { LIMITS } from '../../config/limits.js';
 import type { GroupEndpoint, UrlGroup } from '../../engine/runs/run.js';
 import type { CommitResult, CommitUnit, ControlWrite } from '../../engine/writes.js';
 import type { ControlStore } from '../../ports/stores/control-store.js';
@@ -41,12 +42,14 @@ export class UrlGroups implements UrlGroupService {
     this.options = options;
   }
 
-  addEndpoints(command: Parameters<UrlGroupService['addEndpoints']>[0]): Promise<UrlGroup> {
+  addEndpoints(command: Parameters<UrlGroupService['addEndpoints']>[0]): Promise<UrlGroup | 'too-many-endpoints'> {
     const { instanceId, name, endpoints } = command;
     return this.turns.run(instanceId, async () => {
       for (;;) {
         const currentGroup = await this.find({ instanceId, name });
-        const group = await this.put(instanceId, name, currentGroup, mergeEndpoints(currentGroup?.endpoints ?? [], endpoints));
+        const mergedEndpoints = mergeEndpoints(currentGroup?.endpoints ?? [], endpoints);
+        if (mergedEndpoints.length > LIMITS.maxGroupEndpoints) return 'too-many-endpoints';
+        const group = await this.put(instanceId, name, currentGroup, mergedEndpoints);
         if (group) return group;
       }
     });
@@ -85,7 +88,10 @@ export class UrlGroups implements UrlGroupService {
     });
   }
 
-  /** Returns null if another process changed the group since it was read. */
+  /**
+   * Writes the group, or deletes it if it has no endpoints left. Returns null if another process changed the group since it was
+   * read.
+   */
   private async put(
     instanceId: string,
     name: string,
@@ -94,7 +100,9 @@ export class UrlGroups implements UrlGroupService {
   ): Promise<UrlGroup | null> {
     const now = this.options.now();
     const group: UrlGroup = { name, endpoints, createdAt: currentGroup?.createdAt ?? now, updatedAt: now };
-    return (await this.write({ instanceId, name }, currentGroup, { kind: 'put-url-group', instanceId, group })) ? group : null;
+    const write: ControlWrite =
+      endpoints.length === 0 ? { kind: 'delete-url-group', instanceId, name } : { kind: 'put-url-group', instanceId, group };
+    return (await this.write({ instanceId, name }, currentGroup, write)) ? group : null;
   }
 
   /** Returns false if another process changed the group since it was read. */

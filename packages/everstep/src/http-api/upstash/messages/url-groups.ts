@@ -73,11 +73,10 @@ const addEndpoints = operation({
       name: endpoint.name ?? null,
       url: checkUrl(endpoint.url, index, { context, request, instanceId }),
     }));
-    const existingCount = (await context.service.urlGroups.find({ instanceId, name }))?.endpoints.length ?? 0;
-    if (existingCount + endpoints.length > LIMITS.maxGroupEndpoints)
-      throw new ApiError('conflict', `a URL group can have at most ${LIMITS.maxGroupEndpoints} endpoints; remove some first`);
     await assertObjectQuota(context, instanceId, 'url-group', name);
-    await context.service.urlGroups.addEndpoints({ instanceId, name, endpoints });
+    const group = await context.service.urlGroups.addEndpoints({ instanceId, name, endpoints });
+    if (group === 'too-many-endpoints')
+      throw new ApiError('conflict', `a URL group can have at most ${LIMITS.maxGroupEndpoints} endpoints; remove some first`);
     return respond(200, undefined);
   },
 });
@@ -114,9 +113,7 @@ const removeEndpoints = operation({
     const endpoints = body?.endpoints ?? [];
     const unidentifiedIndex = endpoints.findIndex((endpoint) => endpoint.name === undefined && endpoint.url === undefined);
     if (unidentifiedIndex !== -1) throw new ApiError('bad-body', `endpoint ${unidentifiedIndex} requires a name or a url`);
-    const group = await service.urlGroups.removeEndpoints({ instanceId, name, endpoints });
-    if (!group) throw noSuchGroup(name);
-    if (group.endpoints.length === 0) await service.urlGroups.delete({ instanceId, name });
+    if (!(await service.urlGroups.removeEndpoints({ instanceId, name, endpoints }))) throw noSuchGroup(name);
     return respond(200, undefined);
   },
 });
