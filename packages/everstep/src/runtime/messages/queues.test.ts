@@ -201,6 +201,67 @@ describe('a queue', () => {
       assert.deepEqual(sender.texts, ['3']);
     }));
 
+  test('sends nothing after an interrupted deletion, which can be repeated', () => {
+    let isFailing = false;
+    const wrap = (store: Store): Store => ({
+      ...store,
+      commit: async (units) => {
+        if (isFailing && units.some(({ writes }) => writes.some(({ kind }) => kind === 'end-run')))
+          throw new Error('the batch was rolled back');
+        return store.commit(units);
+      },
+    });
+    return withQueue(async ({ runtime, clock }, sender) => {
+      await runtime.messages.publish(['1', '2', '3'].map((text) => inQueue(text)));
+      await settle();
+      isFailing = true;
+      await assert.rejects(runtime.queues.delete(Q), /rolled back/);
+      isFailing = false;
+      await sender.give('1', 200);
+      clock.move(1000);
+      await settle();
+      assert.deepEqual(sender.texts, ['1']);
+      const { lag, paused } = (await runtime.queues.find(Q)) ?? {};
+      assert.deepEqual([lag, paused], [2, true]);
+      assert.equal(await runtime.queues.delete(Q), true);
+      await runtime.messages.publish([inQueue('4')]);
+      await settle();
+      assert.deepEqual(sender.texts, ['1', '4']);
+    }, wrap);
+  });
+
+  test('is not paused in memory if only the response to its deletion was lost', () => {
+    let isLost = false;
+    let publishDuringDeletion: (() => Promise<unknown>) | null = null;
+    const wrap = (store: Store): Store => ({
+      ...store,
+      commit: async (units) => {
+        const results = await store.commit(units);
+        const isDeletion = units.some(({ writes }) => writes.some(({ kind }) => kind === 'delete-queue'));
+        if (isDeletion && isLost) throw new Error('the response was lost');
+        return results;
+      },
+      runHorizon: async (query) => {
+        const horizon = await store.runHorizon(query);
+        await publishDuringDeletion?.();
+        return horizon;
+      },
+    });
+    return withQueue(async ({ runtime }, sender) => {
+      await runtime.queues.put(Q);
+      isLost = true;
+      publishDuringDeletion = async () => {
+        await runtime.messages.publish([inQueue('1')]);
+        await settle();
+        assert.deepEqual(sender.texts, []);
+      };
+      await assert.rejects(runtime.queues.delete(Q), /response was lost/);
+      isLost = false;
+      await settle();
+      assert.deepEqual(sender.texts, ['1'], 'it was published too late to be canceled');
+    }, wrap);
+  });
+
   test('continues when the response to the batch that ended its message was lost', () => {
     let lost = false;
     const wrap = (store: Store): Store => ({

@@ -21,7 +21,7 @@ export interface QueuesOptions {
   readonly now: () => number;
   /** Makes a unit durable. Rejects if the unit may not be durable. */
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
-  readonly gates: Pick<DeliveryGates, 'onQueueChanged'>;
+  readonly gates: Pick<DeliveryGates, 'onQueueChanged' | 'reloadQueue'>;
   /** The connection to other nodes; null if no other process uses the store. */
   readonly cluster: Pick<Cluster, 'notify' | 'confirm'> | null;
   readonly cancel: (runKey: string) => Promise<boolean>;
@@ -52,17 +52,18 @@ export class Queues implements QueueService {
     return Promise.all(queues.map((queue) => this.statusOf(instanceId, queue)));
   }
 
+  /** The queue is paused first and deleted last, so a deletion that was interrupted sends nothing and can be repeated. */
   delete({ instanceId, name }: Named): Promise<boolean> {
     return this.turns.run(instanceId, async () => {
-      const { store } = this.options;
+      const { store, now } = this.options;
       for (;;) {
         const current = await store.findQueue({ instanceId, name });
         if (!current) return false;
+        const queue: Queue = { ...current, paused: true, updatedAt: now() };
+        if (!(await this.write(instanceId, current, { kind: 'put-queue', instanceId, queue }))) continue;
         const horizon = await store.runHorizon({ instanceId });
-        if (!(await this.write(instanceId, current, { kind: 'delete-queue', instanceId, name }))) continue;
         await this.cancelAll({ instanceId, name }, horizon);
-        this.announceChange(instanceId, name, null);
-        return true;
+        if (await this.write(instanceId, queue, { kind: 'delete-queue', instanceId, name })) return true;
       }
     });
   }
@@ -79,16 +80,9 @@ export class Queues implements QueueService {
         createdAt: current?.createdAt ?? now(),
         updatedAt: now(),
       };
-      if (!(await this.write(instanceId, current, { kind: 'put-queue', instanceId, queue }))) continue;
-      this.announceChange(instanceId, name, queue);
-      return this.statusOf(instanceId, queue);
+      if (await this.write(instanceId, current, { kind: 'put-queue', instanceId, queue }))
+        return this.statusOf(instanceId, queue);
     }
-  }
-
-  /** Applies a durable change to the gates and reports it to other nodes. `queue` is null if it was deleted. */
-  private announceChange(instanceId: string, name: string, queue: Queue | null): void {
-    this.options.gates.onQueueChanged(instanceId, name, queue);
-    this.options.cluster?.notify({ kind: 'queue', instanceId, name });
   }
 
   private async statusOf(instanceId: string, queue: Queue): Promise<QueueStatus> {
@@ -107,14 +101,30 @@ export class Queues implements QueueService {
     }
   }
 
-  /** Returns false if another process changed the queue since it was read. */
+  /**
+   * Writes the change, applies it to the gates and reports it to other nodes. Returns false if another process changed the queue
+   * since it was read.
+   */
   private async write(
     instanceId: string,
     current: Queue | null,
     write: Extract<ControlWrite, { kind: 'put-queue' | 'delete-queue' }>,
   ): Promise<boolean> {
-    const name = write.kind === 'put-queue' ? write.queue.name : write.name;
+    const { commit, gates, cluster } = this.options;
+    const [name, queue] = write.kind === 'put-queue' ? [write.queue.name, write.queue] : [write.name, null];
     const guard = { kind: 'queue-unchanged', instanceId, name, was: current } as const;
-    return (await this.options.commit({ guards: [guard], writes: [write] })).kind === 'applied';
+    const change = { kind: 'queue', instanceId, name } as const;
+    try {
+      const { kind } = await commit({ guards: [guard], writes: [write] });
+      if (kind !== 'applied') return false;
+    } catch (error) {
+      // The change is durable if only the response was lost.
+      await gates.reloadQueue(instanceId, name);
+      cluster?.notify(change);
+      throw error;
+    }
+    gates.onQueueChanged(instanceId, name, queue);
+    cluster?.notify(change);
+    return true;
   }
 }

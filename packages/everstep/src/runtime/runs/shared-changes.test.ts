@@ -31,7 +31,7 @@ const queuesOf = (store: Store) =>
     store,
     now,
     commit: committing(store),
-    gates: { onQueueChanged() {} },
+    gates: { onQueueChanged() {}, reloadQueue: async () => {} },
     cluster: null,
     cancel: async () => false,
   });

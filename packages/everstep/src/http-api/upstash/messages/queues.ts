@@ -107,7 +107,8 @@ const deleteQueue = operation({
   audit: change('message-queue.delete', 'queueName'),
   tag: TAG,
   summary: 'Delete a queue',
-  description: 'Deletes the queue and the messages that wait in it.',
+  description:
+    'Pauses the queue, cancels the messages that wait in it, and deletes it. If the request fails, the queue may remain paused; repeat the request.',
   method: 'DELETE',
   path: '/v2/queues/{queueName}',
   dialect: 'upstash',
