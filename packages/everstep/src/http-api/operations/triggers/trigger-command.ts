@@ -136,6 +136,8 @@ export function notBeforeOf(
 /** Parts of a request that identify duplicates. */
 export interface DeduplicationParts extends Pick<TriggerRequest, 'headersByFamily' | 'body' | 'contentType'> {
   readonly headers: Pick<TriggerHeaders, 'Deduplication-Id' | 'Content-Based-Deduplication'>;
+  /** HTTP method of a message. Default: POST, as for runs. */
+  readonly method?: string;
 }
 
 /** Returns the deduplication id. Prefixes separate ids of the caller from ids that are derived from the content. */
@@ -144,7 +146,10 @@ export function deduplicationIdOf(trigger: DeduplicationParts, workflowUrl: stri
   if (deduplicationId !== undefined) return `id:${deduplicationId}`;
   if (trigger.headers['Content-Based-Deduplication'] !== true) return null;
   const forwardedHeaders = Object.entries(trigger.headersByFamily[FORWARD] ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
-  const hash = createHash('sha256').update(JSON.stringify([workflowUrl, trigger.contentType, forwardedHeaders]));
+  const parts = [workflowUrl, trigger.contentType, forwardedHeaders];
+  // Earlier versions ignored the method. With POST, their stored ids remain valid.
+  if (trigger.method !== undefined && trigger.method !== 'POST') parts.push(trigger.method);
+  const hash = createHash('sha256').update(JSON.stringify(parts));
   return `content:${hash.update('\n').update(trigger.body).digest('base64url')}`;
 }
 

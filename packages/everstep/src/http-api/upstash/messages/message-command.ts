@@ -133,14 +133,16 @@ export function messageCommand(item: BatchItem, context: ApiContext, request: Re
       `a message can have at most ${LIMITS.maxBodyBytes} bytes, but this one has ${body.byteLength}`,
     );
   const destinationText = destination.kind === 'url' ? destination.url : destination.name;
+  const settings = messageSettings(values, families, destinationContext, item.headers);
+  const { method } = settings;
   // Deduplication ids of messages are separate from those of runs.
-  const id = deduplicationIdOf({ headers: values, headersByFamily: families, body, contentType }, destinationText);
+  const id = deduplicationIdOf({ headers: values, headersByFamily: families, body, contentType, method }, destinationText);
   return {
     instanceId,
     dialect: request.dialect.name,
     destination,
     payload: { body, contentType, forwardHeaders: families[FORWARD] ?? {} },
-    ...messageSettings(values, families, destinationContext, item.headers),
+    ...settings,
     queue: item.queue === null ? null : checkName(item.queue, 'the name of a queue'),
     notBefore: notBeforeOf(values, context.service.now(), request),
     deduplicationId: id === null ? null : `message ${id}`,

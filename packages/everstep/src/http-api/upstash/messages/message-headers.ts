@@ -74,7 +74,12 @@ export const MessageHeaders = Type.Object({
   ...sharedHeaders,
   'Not-Before': triggerHeaders['Not-Before'],
   'Deduplication-Id': triggerHeaders['Deduplication-Id'],
-  'Content-Based-Deduplication': triggerHeaders['Content-Based-Deduplication'],
+  'Content-Based-Deduplication': Type.Optional(
+    Type.Boolean({
+      description:
+        'Derives the deduplication id from what the destination receives: the destination, the method, the body, its content type and the forwarded headers. The queue is not included.',
+    }),
+  ),
 });
 export type MessageHeaders = StaticDecode<typeof MessageHeaders>;
 
