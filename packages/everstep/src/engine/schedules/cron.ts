@@ -19,7 +19,12 @@ export type ParsedCron =
       /** IANA name of the time zone. */
       readonly timeZone: string;
     }
-  | { readonly ok: false; readonly message: string };
+  | {
+      readonly ok: false;
+      /** Which of the two arguments is invalid. A time zone in the expression is part of the expression. */
+      readonly invalid: 'expression' | 'time-zone';
+      readonly message: string;
+    };
 
 interface CronField {
   readonly name: string;
@@ -88,7 +93,11 @@ function explainProblem(fieldTexts: readonly string[], problem: string): string 
   return problem;
 }
 
-const rejection = (message: string): ParsedCron => ({ ok: false, message });
+const rejection = (message: string, invalid: 'expression' | 'time-zone' = 'expression'): ParsedCron => ({
+  ok: false,
+  invalid,
+  message,
+});
 
 /**
  * Parses an expression. A prefix such as `CRON_TZ=Europe/Berlin` overrides `timeZone`. Rejects expressions that are
@@ -102,7 +111,10 @@ export function parseCron(source: string, timeZone: string): ParsedCron {
   const [prefix = '', prefixZone] = TIME_ZONE_PREFIX.exec(trimmedSource) ?? [];
   const zone = prefixZone ?? timeZone;
   const canonicalZone = canonicalTimeZone(zone);
-  if (canonicalZone === null) return rejection(`unknown time zone "${zone}": use an IANA name such as Europe/Berlin or UTC`);
+  if (canonicalZone === null) {
+    const message = `unknown time zone "${zone}": use an IANA name such as Europe/Berlin or UTC`;
+    return rejection(message, prefixZone === undefined ? 'time-zone' : 'expression');
+  }
   const fieldTexts = trimmedSource.slice(prefix.length).match(/\S+/g) ?? [];
   const cron = fieldTexts.join(' ');
   if (cron.startsWith('@')) {

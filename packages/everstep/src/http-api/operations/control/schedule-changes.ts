@@ -2,20 +2,18 @@
 import { ApiError } from '../../../contract/error-codes.js';
 import { ScheduleChange, ScheduleEntry } from '../../../contract/schedules.js';
 import type { Schedule } from '../../../engine/runs/run.js';
-import { parseCron } from '../../../engine/schedules/cron.js';
 import { allowSize } from '../../admission/plan-limits.js';
 import { change } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
 import { presentSchedule } from '../../presenters/schedule.js';
-import { noSuchSchedule, SchedulePath } from './schedules.js';
+import { noSuchSchedule, SchedulePath, timesFor } from './schedules.js';
 
 /** Returns the new times, or undefined if they do not change. Throws ApiError if they are invalid. */
 function timesOf({ cron, timezone }: ScheduleChange, schedule: Schedule): Pick<Schedule, 'cron' | 'timeZone'> | undefined {
   if (cron === undefined && timezone === undefined) return undefined;
-  const parsedCron = parseCron(cron ?? schedule.cron, timezone ?? schedule.timeZone);
-  if (!parsedCron.ok) throw new ApiError('bad-body', `"cron" is not a valid cron expression: ${parsedCron.message}`);
-  return { cron: parsedCron.cron, timeZone: parsedCron.timeZone };
+  const fields = { cronField: '"cron"', timeZoneField: '"timezone"', code: 'bad-body' } as const;
+  return timesFor({ cron: cron ?? schedule.cron, timeZone: timezone }, schedule.timeZone, fields);
 }
 
 function labelsOf({ labels }: ScheduleChange): readonly string[] | undefined {

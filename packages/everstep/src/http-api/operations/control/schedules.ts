@@ -2,7 +2,7 @@
 
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
-import { ApiError } from '../../../contract/error-codes.js';
+import { ApiError, type ErrorCode } from '../../../contract/error-codes.js';
 import { DeletedSchedule, ScheduleEntry, ScheduleList, ScheduleReference } from '../../../contract/schedules.js';
 import type { Schedule } from '../../../engine/runs/run.js';
 import { parseCron } from '../../../engine/schedules/cron.js';
@@ -28,23 +28,38 @@ export const SchedulePath = Type.Object({ scheduleId: Text(LIMITS.maxRunIdLength
 export const noSuchSchedule = (scheduleId: string): ApiError =>
   new ApiError('not-found', `schedule ${quoteValue(scheduleId)} not found`);
 
-/** Returns the cron expression and its time zone. Throws ApiError if they are invalid, or if the time zone is given twice. */
-export function cronOf(
-  headers: Pick<ScheduleHeaders, 'Cron' | 'Cron-Timezone'>,
-  { dialect }: RequestContext,
-): { readonly cron: string; readonly timeZone: string } {
-  const { Cron: expression, 'Cron-Timezone': timeZone } = headers;
-  if (timeZone !== undefined && TIME_ZONE_IN_CRON.test(expression)) {
-    throw new ApiError(
-      'bad-header',
-      `${dialect.spell('Cron')} and ${dialect.spell('Cron-Timezone')} both contain a time zone; set it in only one of them`,
-    );
-  }
-  const parsedCron = parseCron(expression, timeZone ?? DEFAULT_TIME_ZONE);
-  if (!parsedCron.ok)
-    throw new ApiError('bad-header', `${dialect.spell('Cron')} is not a valid cron expression: ${parsedCron.message}`);
-  return { cron: parsedCron.cron, timeZone: parsedCron.timeZone };
+/** Names of the expression and the time zone in the request, and the code of an error. */
+interface TimeFields {
+  readonly cronField: string;
+  readonly timeZoneField: string;
+  readonly code: ErrorCode;
 }
+
+/** Returns the cron expression and its time zone. Throws ApiError if they are invalid, or if the time zone is given twice. */
+export function timesFor(
+  { cron, timeZone }: { readonly cron: string; readonly timeZone: string | undefined },
+  defaultTimeZone: string,
+  { cronField, timeZoneField, code }: TimeFields,
+): Pick<Schedule, 'cron' | 'timeZone'> {
+  if (timeZone !== undefined && TIME_ZONE_IN_CRON.test(cron))
+    throw new ApiError(code, `${cronField} and ${timeZoneField} both contain a time zone; set it in only one of them`);
+  const parsedCron = parseCron(cron, timeZone ?? defaultTimeZone);
+  if (parsedCron.ok) return { cron: parsedCron.cron, timeZone: parsedCron.timeZone };
+  const problem =
+    parsedCron.invalid === 'time-zone' ? `${timeZoneField} is invalid` : `${cronField} is not a valid cron expression`;
+  throw new ApiError(code, `${problem}: ${parsedCron.message}`);
+}
+
+/** Returns the cron expression and the time zone in the headers. Throws ApiError like `timesFor`. */
+export const cronOf = (
+  { Cron: cron, 'Cron-Timezone': timeZone }: Pick<ScheduleHeaders, 'Cron' | 'Cron-Timezone'>,
+  { dialect }: RequestContext,
+): Pick<Schedule, 'cron' | 'timeZone'> =>
+  timesFor({ cron, timeZone }, DEFAULT_TIME_ZONE, {
+    cronField: dialect.spell('Cron'),
+    timeZoneField: dialect.spell('Cron-Timezone'),
+    code: 'bad-header',
+  });
 
 /** Creates or replaces a schedule. Throws ApiError when the limit is reached; replacing a schedule is always possible. */
 export async function putSchedule(context: ApiContext, command: Omit<ScheduleCommand, 'max'>): Promise<Schedule> {
