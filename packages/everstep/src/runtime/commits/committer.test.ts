@@ -384,3 +384,45 @@ test('if one of several servers fails, only its units and those that can depend 
     ],
   );
 });
+
+for (const concurrentBatches of [undefined, { max: 2, minUnits: 9 }]) {
+  const mode = concurrentBatches ? 'concurrent batches' : 'one batch at a time';
+  test(`with ${mode}, a unit that cannot be encoded is lost with the waiting units that can depend on it, and no others`, async () => {
+    const fail: (() => void)[] = [];
+    const written: string[] = [];
+    const store: Pick<Store, 'commit' | 'concurrentBatches'> = {
+      ...(concurrentBatches ? { concurrentBatches } : {}),
+      commit: (units) =>
+        new Promise((resolve, reject) => {
+          const runs = units.flatMap(({ guards }) =>
+            guards.flatMap((guard) => (guard.kind === 'run-active' ? [guard.runKey] : [])),
+          );
+          if (runs.includes('long')) fail.push(() => reject(new RangeError('Invalid string length')));
+          else {
+            written.push(...runs);
+            resolve(units.map(() => APPLIED));
+          }
+        }),
+    };
+    const committer = new Committer(store, createSystemClock());
+    const outcomeOf = (unit: CommitUnit) =>
+      committer.submit(unit).then(
+        () => 'written',
+        () => 'lost',
+      );
+    const long = outcomeOf(decidedOn('long'));
+    await turn();
+    await turn();
+    const waiting = [
+      outcomeOf(decidedOn('b')),
+      outcomeOf(decidedOn('c', { kind: 'wake-invoker', childRunKey: 'long', at: 1 })),
+      outcomeOf(decidedOn('c')),
+      outcomeOf(decidedOn('d')),
+    ];
+    await turn();
+    fail[0]?.();
+    assert.equal(await long, 'lost');
+    assert.deepEqual(await Promise.all(waiting), ['written', 'lost', 'lost', 'written']);
+    assert.deepEqual(written, ['b', 'd']);
+  });
+}

@@ -204,26 +204,29 @@ export class Committer {
     for (const watcher of interestedWatchers) watcher.onCommitted(units);
   }
 
-  /**
-   * Rejects the units of `batch`, and the waiting units that can depend on them: all, or those with a common conflict key if only
-   * one of several servers failed.
-   */
+  /** Rejects the units of `batch`, and the waiting units that can depend on them. */
   private lose(batch: readonly PendingUnit[], cause: unknown): void {
-    const lostKeys = cause instanceof ServerUnavailableError ? new Set(batch.flatMap(({ keys }) => keys)) : null;
-    const lostUnits: PendingUnit[] = [];
-    const remainingUnits: PendingUnit[] = [];
-    for (const pendingUnit of this.pendingUnits) {
-      if (lostKeys && !pendingUnit.keys.some((key) => lostKeys.has(key))) remainingUnits.push(pendingUnit);
-      else {
-        lostUnits.push(pendingUnit);
-        for (const key of pendingUnit.keys) lostKeys?.add(key);
-      }
+    rejectUnits([...batch, ...this.takeDependents(batch, isConfined(cause))], cause);
+  }
+
+  /**
+   * Removes and returns the waiting units that can depend on lost units: all, or those with a common conflict key if the failure
+   * is confined to the lost units.
+   */
+  private takeDependents(lostUnits: readonly PendingUnit[], isFailureConfined: boolean): readonly PendingUnit[] {
+    const waitingUnits = this.pendingUnits;
+    this.pendingUnits = [];
+    if (!isFailureConfined) return waitingUnits;
+    const lostKeys = new Set(lostUnits.flatMap(keysOf));
+    const dependents: PendingUnit[] = [];
+    for (const pendingUnit of waitingUnits) {
+      const keys = keysOf(pendingUnit);
+      if (keys.some((key) => lostKeys.has(key))) {
+        dependents.push(pendingUnit);
+        for (const key of keys) lostKeys.add(key);
+      } else this.pendingUnits.push(pendingUnit);
     }
-    this.pendingUnits = remainingUnits;
-    for (const pendingUnit of [...batch, ...lostUnits]) {
-      pendingUnit.onLost?.();
-      pendingUnit.reject(cause);
-    }
+    return dependents;
   }
 
   /**
@@ -233,7 +236,8 @@ export class Committer {
    */
   private async writeSingly(batch: readonly PendingUnit[], cause: unknown): Promise<void> {
     const lostRuns = new Set<string>();
-    let isAnyLost = batch.length === 1;
+    const lostUnits: PendingUnit[] = [];
+    let areFailuresConfined = true;
     let isUnavailable = false;
     for (const pendingUnit of batch) {
       const runKey = runKeyOf(pendingUnit.unit);
@@ -246,7 +250,8 @@ export class Committer {
         this.notifyWatchers(() => [pendingUnit.unit]);
         pendingUnit.resolve(result);
       } catch (error) {
-        isAnyLost = true;
+        lostUnits.push(pendingUnit);
+        areFailuresConfined &&= isConfined(error);
         // Reported before the rejection is acted on: no delivery may start after the store rejects writes.
         if (error !== cause) this.onFailure(error);
         // The remaining units would only wait for the store one after another.
@@ -256,7 +261,14 @@ export class Committer {
         pendingUnit.reject(error);
       }
     }
-    if (isAnyLost) this.lose([], cause);
+    if (lostUnits.length > 0) rejectUnits(this.takeDependents(lostUnits, areFailuresConfined), cause);
+  }
+}
+
+function rejectUnits(units: readonly PendingUnit[], cause: unknown): void {
+  for (const { onLost, reject } of units) {
+    onLost?.();
+    reject(cause);
   }
 }
 
@@ -266,6 +278,15 @@ export class Committer {
  */
 const isOutcomeUnknown = (error: unknown): boolean =>
   error instanceof StoreUnavailableError && !(error instanceof StoreRefusesWritesError);
+
+/**
+ * Returns whether only the units of the batch failed: one of several servers is unavailable, or a value is too long to be encoded,
+ * which would fail again. After other errors, the state of the store is uncertain.
+ */
+const isConfined = (error: unknown): boolean => error instanceof ServerUnavailableError || error instanceof RangeError;
+
+/** Returns the conflict keys of a unit, which are not computed in advance if batches are written one after another. */
+const keysOf = ({ keys, unit }: PendingUnit): readonly string[] => (keys.length > 0 ? keys : conflictKeysOf(unit));
 
 /** Returns the key of the active run on which the unit was decided; null if there is none. */
 function runKeyOf({ guards }: CommitUnit): string | null {
