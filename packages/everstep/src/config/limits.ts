@@ -66,6 +66,10 @@ export const LIMITS = Object.freeze({
   /** An IPv6 address has up to 45 characters, plus a zone. */
   maxIpLength: 64,
   maxGroupEndpoints: 1_000,
+  /** Maximum total size of the messages that a request or a tick of a schedule publishes. A tick is one unit of writes. */
+  maxPublishedBytes: 64 * MiB,
+  /** Assumed size of such a message in addition to its body, headers and settings. */
+  assumedMessageBytes: 4 * KiB,
   /** Upper bounds for the limits of a plan, per queue instance. */
   maxQueues: 100_000,
   maxUrlGroups: 100_000,
@@ -392,6 +396,10 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
   const relations: readonly (readonly [boolean, string])[] = [
     [limits.defaultRetries <= limits.maxRetries, 'defaultRetries <= maxRetries'],
     [limits.maxBatchBytes <= limits.maxHeldBodyBytesOfOwner, 'maxBatchBytes <= maxHeldBodyBytesOfOwner'],
+    [
+      limits.maxBatchBytes + limits.maxBatchItems * limits.assumedMessageBytes <= limits.maxPublishedBytes,
+      'maxBatchBytes + maxBatchItems * assumedMessageBytes <= maxPublishedBytes',
+    ],
     [limits.maxHeldBodyBytesOfOwner < limits.maxHeldBodyBytes, 'maxHeldBodyBytesOfOwner < maxHeldBodyBytes'],
     [limits.minRetentionBatch <= limits.maxRetentionBatch, 'minRetentionBatch <= maxRetentionBatch'],
     [limits.maxStepResultBytes <= limits.maxReplyBytes, 'maxStepResultBytes <= maxReplyBytes'],

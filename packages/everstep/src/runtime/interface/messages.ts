@@ -107,8 +107,8 @@ interface MessageId {
 
 export interface MessageService {
   /**
-   * Publishes messages. All become durable together, except those with a deduplication id. Outcomes are in the order of the
-   * commands.
+   * Publishes messages, which are written in the order of the commands. Resolves when all are durable, with outcomes in the order
+   * of the commands. Rejects if a message was not written; others may be published.
    */
   publish(commands: readonly MessageCommand[]): Promise<readonly PublishOutcome[]>;
   /** Finds a message; null if it does not exist. */

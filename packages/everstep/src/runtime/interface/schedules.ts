@@ -26,7 +26,9 @@ export interface ScheduleCommand {
 /** Outcome of running a schedule: the number of started runs or messages and the last one, or why nothing was started. */
 export type ScheduleRun =
   | { readonly kind: 'started'; readonly run: Omit<RunReference, 'runKey'>; readonly count: number }
-  | { readonly kind: 'not-found' | 'no-endpoints' };
+  | { readonly kind: 'not-found' | 'no-endpoints' }
+  /** The messages to the endpoints of the URL group are too large together. `message` is for the owner of the instance. */
+  | { readonly kind: 'too-large'; readonly message: string };
 
 export interface ScheduleId {
   readonly instanceId: string;

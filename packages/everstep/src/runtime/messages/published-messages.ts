@@ -46,8 +46,6 @@ interface MessageDraft {
   readonly recipient: Recipient;
   readonly startedRun: StartedRun;
   readonly payload: RunPayload;
-  /** Whether the message has a deduplication id. */
-  readonly hasDeduplicationId: boolean;
 }
 
 function settingsOf(command: MessageCommand, { endpointName }: Recipient): MessageSettings {
@@ -96,17 +94,10 @@ export class PublishedMessages implements MessageService {
     const drafts = commands.map((command, index) =>
       (recipients[index] ?? []).map((recipient) => this.createDraft(command, recipient)),
     );
-    const draftsForBatch = drafts.flat().filter(({ hasDeduplicationId }) => !hasDeduplicationId);
-    const batchPublication = this.publishTogether(draftsForBatch);
-    // Committed in the same turn of the event loop, so they become durable together. A duplicate does not reject the others.
-    const publishing = drafts.map((commandDrafts) =>
-      Promise.all(
-        commandDrafts.map((draft) =>
-          draft.hasDeduplicationId ? this.publishOne(draft) : batchPublication.then(() => publishedMessageOf(draft)),
-        ),
-      ),
-    );
-    const messagesByCommand = await Promise.all(publishing);
+    // Each message is a unit, so that the size of a unit is limited. Units that are submitted in one turn keep their order.
+    const publications = drafts.map((commandDrafts) => commandDrafts.map((draft) => this.publishOne(draft)));
+    await Promise.allSettled(publications.flat());
+    const messagesByCommand = await Promise.all(publications.map((messages) => Promise.all(messages)));
     return commands.map(({ destination }, index) => {
       const messages = messagesByCommand[index] ?? [];
       return messages.length === 0 && destination.kind === 'url-group'
@@ -222,18 +213,7 @@ export class PublishedMessages implements MessageService {
       },
       this.options.context(),
     );
-    return { recipient, startedRun, payload, hasDeduplicationId: deduplicationId !== null };
-  }
-
-  private async publishTogether(drafts: readonly MessageDraft[]): Promise<void> {
-    if (drafts.length === 0) return;
-    const units = drafts.map(({ startedRun }) => startedRun.unit);
-    const result = await this.options.commit({
-      guards: units.flatMap(({ guards }) => guards),
-      writes: units.flatMap(({ writes }) => writes),
-    });
-    if (result.kind !== 'applied') throw new Error(`messages cannot end as ${result.kind}`);
-    for (const { startedRun, payload } of drafts) this.options.drive(startedRun, payload);
+    return { recipient, startedRun, payload };
   }
 
   private async publishOne(draft: MessageDraft): Promise<PublishedMessage> {

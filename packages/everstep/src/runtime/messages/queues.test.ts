@@ -100,6 +100,15 @@ describe('a queue', () => {
       assert.equal((await runtime.queues.find(Q))?.lag, 1);
     }));
 
+  test('sends the messages of a batch in its order, whether or not they have deduplication ids', () =>
+    withQueue(async ({ runtime }, sender) => {
+      const deduplicationIds = [null, 'b', null, 'd', null];
+      await runtime.messages.publish(deduplicationIds.map((deduplicationId, n) => ({ ...inQueue(`${n}`), deduplicationId })));
+      await settle();
+      for (const text of ['0', '1', '2', '3', '4']) await sender.give(text, 200);
+      assert.deepEqual(sender.texts, ['0', '1', '2', '3', '4']);
+    }));
+
   test('lets no message overtake one that waits for its retry', () =>
     withQueue(async ({ runtime, clock }, sender) => {
       await runtime.messages.publish(['1', '2'].map((text) => inQueue(text)));

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
+import type { Store } from '../../ports/stores/store.js';
 import { type Bench, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 import type { ScheduleCommand } from '../services/workflow-service.js';
 import { commandFor, respondWith, textOf } from './plain-messages.fixture.js';
@@ -97,6 +98,39 @@ describe('a group of URLs', () => {
       assert.equal(listed.items.length, 2);
     }));
 
+  test('receives large messages in several batches of writes', async () => {
+    const MiB = 1024 * 1024;
+    const bytesOfBatches: number[] = [];
+    const wrap = (store: Store): Store => ({
+      ...store,
+      commit(units) {
+        const inputs = units.flatMap(({ writes }) =>
+          writes.flatMap((write) => (write.kind === 'create-run' ? [write.input] : [])),
+        );
+        bytesOfBatches.push(inputs.reduce((sum, input) => sum + ('body' in input ? input.body.length : 0), 0));
+        return store.commit(units);
+      },
+    });
+    const sender = new ScriptedSender(() => respondWith(200));
+    await withRuntime(
+      noSteps,
+      async ({ runtime }) => {
+        const endpoints = Array.from({ length: 10 }, (_, n) => ({ name: null, url: `http://${n}.test/` }));
+        await runtime.urlGroups.addEndpoints({ ...GROUP, endpoints });
+        const [outcome] = await runtime.messages.publish([commandFor('x'.repeat(MiB), { destination: toGroup })]);
+        assert.ok(outcome?.kind === 'published');
+        assert.deepEqual(
+          outcome.messages.map(({ url }) => url),
+          endpoints.map(({ url }) => url),
+        );
+        assert.ok(Math.max(...bytesOfBatches) <= 2 * MiB, String(bytesOfBatches));
+        await settle();
+        assert.equal(sender.sent.length, 10);
+      },
+      { sender, wrap },
+    );
+  });
+
   test('that does not exist or has no endpoint is reported, and the rest of the batch is published', () =>
     withSender(async ({ runtime }, sender) => {
       const outcomes = await runtime.messages.publish([commandFor('x', { destination: toGroup }), commandFor('y')]);
@@ -136,6 +170,34 @@ describe('a schedule with a message', () => {
       assert.deepEqual(
         items.map(({ workflowRunId }) => workflowRunId),
         [schedule?.lastRunId],
+      );
+    }));
+
+  test('skips and counts a tick while the messages to its group are too large together', () =>
+    withSender(async ({ runtime, clock, store }, sender) => {
+      const settings = { ...SETTINGS, message: { method: 'POST', urlGroup: 'all' } };
+      const payload = { body: new Uint8Array(LIMITS.maxBodyBytes), contentType: null, forwardHeaders: {} };
+      await runtime.schedules.put(command({ workflowUrl: 'all', settings, payload }));
+      const endpoints = Array.from({ length: 7 }, (_, n) => ({ name: null, url: `http://${n}.test/` }));
+      await runtime.urlGroups.addEndpoints({ ...GROUP, endpoints });
+      clock.move(60_000);
+      await settle();
+      assert.equal(sender.sent.length, 0);
+      assert.equal(
+        (await runtime.schedules.run({ instanceId: 'qi_1', scheduleId: 'sch_1', admittedAt: null })).kind,
+        'too-large',
+      );
+      const counts = await store.accounts.countsByDay({ instanceId: 'qi_1', fromDay: 0 });
+      assert.deepEqual(
+        counts.map(({ what, count }) => [what, count]),
+        [['tick-body-too-large', 1]],
+      );
+      await runtime.urlGroups.removeEndpoints({ ...GROUP, endpoints: endpoints.slice(1).map(({ url }) => ({ url })) });
+      clock.move(60_000);
+      await settle();
+      assert.deepEqual(
+        sender.sent.map(({ url }) => url),
+        ['http://0.test/'],
       );
     }));
 

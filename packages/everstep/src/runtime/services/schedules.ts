@@ -6,6 +6,7 @@
  * If more schedules tick at once than fit into a page, accounts take turns, then their instances.
  * Keeps invariants 18 and 28.
  */
+import { publicationBytes, publicationRefusal } from '../../engine/messages/publication-size.js';
 import type { GroupEndpoint, Schedule } from '../../engine/runs/run.js';
 import {
   createSchedule,
@@ -24,7 +25,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
 import { NO_OBSERVER, type Observer } from '../../ports/observer.js';
 import type { ControlStore } from '../../ports/stores/control-store.js';
-import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
+import type { InstanceLimits, TickRefusal } from '../../ports/stores/instance-limits.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { ScheduleStore } from '../../ports/stores/schedule-store.js';
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
@@ -49,6 +50,12 @@ export interface SchedulesOptions extends RunStarts {
   readonly observer?: Observer;
   /** No schedule ticks while this is closed. Call `runDue` when it opens. */
   readonly writes: StoreWritesState;
+}
+
+/** Returns the refusal if the messages for so many endpoints are too large together; otherwise null. */
+function sizeRefusal(schedule: Schedule, runs: number): TickRefusal | null {
+  const message = publicationRefusal(publicationBytes(schedule, runs));
+  return message === null ? null : { kind: 'tick-body-too-large', message };
 }
 
 export class Schedules implements ScheduleService {
@@ -151,6 +158,8 @@ export class Schedules implements ScheduleService {
         if (!schedule) return { kind: 'not-found' };
         const endpoints = await this.endpointsOf(schedule);
         if (endpoints?.length === 0) return { kind: 'no-endpoints' };
+        const refusal = sizeRefusal(schedule, endpoints?.length ?? 1);
+        if (refusal) return { kind: 'too-large', message: refusal.message };
         const { unit, startedRuns } = runSchedule(schedule, context(), { endpoints, admittedAt });
         const result = await commit(unit);
         if (result.kind !== 'applied') continue;
@@ -274,7 +283,8 @@ export class Schedules implements ScheduleService {
         log.warn({ instanceId, scheduleId }, 'schedule tick was skipped, its URL group has no endpoints');
         return true;
       }
-      const admission = await limits.admitTick(instanceId, { bodyBytes: schedule.payload.body.length, runs });
+      const bodyBytes = schedule.payload.body.length;
+      const admission = sizeRefusal(schedule, runs) ?? (await limits.admitTick(instanceId, { bodyBytes, runs }));
       if (admission.kind !== 'admitted') {
         const skippedTick = skipTick(schedule, admission.kind, context());
         if (!skippedTick) return false;

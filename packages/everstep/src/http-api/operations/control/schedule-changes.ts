@@ -3,10 +3,12 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { ScheduleChange, ScheduleEntry } from '../../../contract/schedules.js';
 import type { Schedule } from '../../../engine/runs/run.js';
 import { allowSize } from '../../admission/plan-limits.js';
+import { allowPublication } from '../../admission/publication-size.js';
 import { change } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
 import { presentSchedule } from '../../presenters/schedule.js';
+import { countRuns } from './schedule-runs.js';
 import { noSuchSchedule, SchedulePath, timesFor } from './schedules.js';
 
 /** Returns the new times, or undefined if they do not change. Throws ApiError if they are invalid. */
@@ -46,7 +48,10 @@ const changeSchedule = operation({
     const times = timesOf(patch, schedule);
     const labels = labelsOf(patch);
     const body = patch.body === undefined ? undefined : Buffer.from(patch.body, 'utf8');
-    if (body !== undefined) allowSize(context, instanceId, body);
+    if (body !== undefined) {
+      allowSize(context, instanceId, body);
+      allowPublication({ ...schedule, payload: { ...schedule.payload, body } }, await countRuns(context, schedule));
+    }
     const edit = {
       ...(times === undefined ? {} : { times }),
       ...(body === undefined ? {} : { body }),

@@ -16,7 +16,7 @@ import { noSuchSchedule, SchedulePath } from './schedules.js';
 const TAG = 'Schedules';
 
 /** Returns the number of runs that the schedule starts: one, or one for each endpoint of its URL group. */
-async function countRuns({ service }: ApiContext, { instanceId, settings }: Schedule): Promise<number> {
+export async function countRuns({ service }: ApiContext, { instanceId, settings }: Schedule): Promise<number> {
   const name = settings.message?.urlGroup;
   if (name === undefined) return 1;
   return (await service.urlGroups.find({ instanceId, name }))?.endpoints.length ?? 0;
@@ -100,6 +100,8 @@ const runSchedule = operation({
       }
       case 'no-endpoints':
         throw noEndpoints(scheduleId);
+      case 'too-large':
+        throw new ApiError('body-too-large', outcome.message);
       case 'not-found':
         throw noSuchSchedule(scheduleId);
     }

@@ -4,6 +4,7 @@ import type { Caller } from '../../../accounts/tokens/caller.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { MessageCommand, PublishedMessage, PublishOutcome } from '../../../runtime/services/workflow-service.js';
 import { type AllowedRuns, allowRuns, allowSize, startAllowedBatches } from '../../admission/plan-limits.js';
+import { allowPublication } from '../../admission/publication-size.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
 import { allowNamedObjects, NewNames } from '../../quotas/named-objects.js';
@@ -31,11 +32,21 @@ function resultOf(
 /** A message that may be published. Until the outcome is known, one message for each endpoint counts toward the daily limit. */
 interface AllowedMessage extends AllowedRuns {
   readonly command: MessageCommand;
+  /** Total size for all endpoints. */
+  readonly bytes: number;
 }
 
-/** Checks the message against the limits of the instance. Throws ApiError if the instance may not publish the message. */
-async function allowMessage(command: MessageCommand, context: ApiContext, newNames: NewNames): Promise<AllowedMessage> {
-  const { instanceId, destination, payload } = command;
+/**
+ * Checks the message against the limits of the instance. Throws ApiError if the instance may not publish the message.
+ * `earlierBytes` is the size of the earlier messages of the request.
+ */
+async function allowMessage(
+  command: MessageCommand,
+  context: ApiContext,
+  newNames: NewNames,
+  earlierBytes = 0,
+): Promise<AllowedMessage> {
+  const { instanceId, destination, payload, settings, callback } = command;
   allowSize(context, instanceId, payload.body);
   let runs = 1;
   if (destination.kind === 'url-group') {
@@ -43,16 +54,17 @@ async function allowMessage(command: MessageCommand, context: ApiContext, newNam
     if (!group || group.endpoints.length === 0) throw noSuchGroup(destination.name);
     runs = group.endpoints.length;
   }
-  await allowNamedObjects(context, instanceId, [command.settings], newNames);
+  const bytes = allowPublication({ payload, settings: { ...settings, callback } }, runs, earlierBytes);
+  await allowNamedObjects(context, instanceId, [settings], newNames);
   const runAdmission = await allowRuns(context, instanceId, runs);
-  return { command: { ...command, admittedAt: runAdmission.at }, runs, runAdmission };
+  return { command: { ...command, admittedAt: runAdmission.at }, runs, runAdmission, bytes };
 }
 
 /** Returns the number of new messages. It can differ from the number admitted if the endpoints of a group have changed. */
 const countNew = (outcome: PublishOutcome | undefined): number =>
   outcome?.kind === 'published' ? outcome.messages.filter(({ deduplicated }) => !deduplicated).length : 0;
 
-/** Publishes the messages together. Duplicates do not count toward the daily limit. */
+/** Publishes the messages. Duplicates do not count toward the daily limit. */
 function publishAllowed(
   allowedMessages: readonly AllowedMessage[],
   context: ApiContext,
@@ -75,10 +87,13 @@ export const publishItems: PublishItems = async (items, context, request, caller
   const results: ItemResult[] = [];
   const acceptedItems: { readonly index: number; readonly allowed: AllowedMessage }[] = [];
   const newNames = new NewNames();
+  let bytes = 0;
   for (const [index, item] of items.entries()) {
     try {
       const command = messageCommand(item, context, request, caller);
-      acceptedItems.push({ index, allowed: await allowMessage(command, context, newNames) });
+      const allowed = await allowMessage(command, context, newNames, bytes);
+      bytes += allowed.bytes;
+      acceptedItems.push({ index, allowed });
     } catch (error) {
       results[index] = errorResult(error, context);
     }

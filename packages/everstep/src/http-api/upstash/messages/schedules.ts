@@ -7,7 +7,9 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { ScheduleReference } from '../../../contract/schedules.js';
 import type { RunStatus } from '../../../engine/runs/run.js';
 import type { ListedSchedule } from '../../../ports/stores/store.js';
+import type { MessageDestination } from '../../../runtime/services/workflow-service.js';
 import { allowSize, allowSpending } from '../../admission/plan-limits.js';
+import { allowPublication } from '../../admission/publication-size.js';
 import { change } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, respond } from '../../operation.js';
 import { cronOf, noSuchSchedule, putSchedule, SchedulePath } from '../../operations/control/schedules.js';
@@ -38,10 +40,16 @@ export const ScheduleHeaders = Type.Object({
   'Queue-Name': Type.Optional(Text(LIMITS.maxQueueNameLength, { description: 'Queue for the messages.' })),
 });
 
-/** Rejects a URL group that does not exist: a schedule with such a group would never publish anything. */
-async function checkGroup({ service }: ApiContext, instanceId: string, name: string): Promise<void> {
+/**
+ * Returns the number of messages that a schedule to this destination publishes at a time. Throws ApiError if the destination is a
+ * URL group that does not exist: a schedule with such a group would never publish anything.
+ */
+async function countMessages({ service }: ApiContext, instanceId: string, destination: MessageDestination): Promise<number> {
+  if (destination.kind === 'url') return 1;
+  const { name } = destination;
   const group = await service.urlGroups.find({ instanceId, name });
   if (!group) throw new ApiError('not-found', `URL group ${quoteValue(name)} does not exist; add an endpoint to it first`);
+  return group.endpoints.length;
 }
 
 const createSchedule = operation({
@@ -106,7 +114,7 @@ const createSchedule = operation({
       callerIp: request.callerIp,
     };
     allowSize(context, instanceId, body);
-    if (destination.kind === 'url-group') await checkGroup(context, instanceId, destination.name);
+    allowPublication(command, await countMessages(context, instanceId, destination));
     await allowNamedObjects(context, instanceId, [command.settings]);
     await allowSpending(context, instanceId);
     const schedule = await putSchedule(context, command);
