@@ -9,6 +9,7 @@ import type { Random } from '../ports/random.js';
 import type { AccountId, AccountStore, AuditEntry, Role } from '../ports/stores/account-store.js';
 import { type Outcome, type Principal, RIGHTS, type Right } from './account-service.js';
 import { Turns } from './quotas/turns.js';
+import { sessionIdOf } from './users/session-id.js';
 
 const SECRET_BYTES = 32;
 /** Account id for changes of objects that do not exist or have no owner yet. */
@@ -27,6 +28,15 @@ export const refuse = <Kind extends Refusal['kind']>(
 /** Returns the refusal for an object that does not exist, which is also the refusal for one that the caller cannot see. */
 export const notFound = (objectKind: string): Refusal =>
   refuse('not-found', `there is no ${objectKind} with this id, or you do not have access to it`);
+
+const KEY_REVOKED = refuse(
+  'bad-credential',
+  'the API key was revoked or the user was disabled before the change was made; send the request with another API key',
+);
+const SESSION_ENDED = refuse(
+  'session-ended',
+  'the session ended or the user was disabled before the change was made; sign in again and repeat the request',
+);
 
 const RIGHT_TEXTS: Readonly<Record<Right, string>> = {
   see: 'see this',
@@ -85,6 +95,25 @@ export class AccountRules {
   }
 
   /**
+   * Checks whether the credential of the request is still valid. A change can wait for its turn after the credential was
+   * verified, and the earlier changes can revoke the credential. Returns null if it is valid.
+   */
+  private async refusalOfCredential({ user: { userId }, apiKeyId, sessionId }: Principal): Promise<Refusal | null> {
+    const { accounts } = this;
+    const refusal = sessionId === undefined ? KEY_REVOKED : SESSION_ENDED;
+    const user = await accounts.findUser({ userId });
+    if (!user || user.disabledAt !== undefined) return refusal;
+    if (sessionId !== undefined) {
+      const [sessions, at] = [await accounts.listSessions({ userId }), this.now()];
+      const isOpen = sessions.some((session) => sessionIdOf(session.sessionHash) === sessionId && session.expiresAt > at);
+      return isOpen ? null : refusal;
+    }
+    if (apiKeyId === undefined) return null;
+    const keys = await accounts.listApiKeys({ userId });
+    return keys.some((key) => key.apiKeyId === apiKeyId && key.revokedAt === undefined) ? null : refusal;
+  }
+
+  /**
    * Runs a change once every earlier change of these accounts has succeeded or failed, including changes made by other
    * processes on the store. Null means all accounts.
    */
@@ -95,19 +124,47 @@ export class AccountRules {
     return turns.take(accountIds, () => (exclusively ? exclusively(change, accountIds) : change()));
   }
 
-  /** Runs a change of an object after the earlier changes of the account that owns the object. */
-  async inTurnOfOwner<Value>(findOwnerId: () => Promise<string | null>, change: () => Promise<Value>): Promise<Value> {
+  /**
+   * Like `inTurn`, for a change that a user requests. Refuses it if the credential of the request is no longer valid. Also takes
+   * the turn of the user, so that the credential is not revoked between the check and the change.
+   */
+  inTurnOfUser<Value>(
+    principal: Principal,
+    change: () => Promise<Outcome<Value>>,
+    accountIds: readonly AccountId[] | null = null,
+  ): Promise<Outcome<Value>> {
+    const changeIfAllowed = async () => (await this.refusalOfCredential(principal)) ?? change();
+    return this.inTurn(changeIfAllowed, accountIds && [...accountIds, principal.user.userId]);
+  }
+
+  /**
+   * Runs a change of an object after the earlier changes of the account that owns the object. If a user requests it, the
+   * credential is checked as in `inTurnOfUser`; `principal` is null if the request has no credential.
+   */
+  async inTurnOfOwner<Value>(
+    principal: Principal | null,
+    findOwnerId: () => Promise<string | null>,
+    change: () => Promise<Outcome<Value>>,
+  ): Promise<Outcome<Value>> {
     for (;;) {
       const ownerId = await findOwnerId();
       // The owner may have changed while the change waited for its turn.
-      const changeIfSameOwner = async () => ((await findOwnerId()) === ownerId ? { value: await change() } : null);
-      const result = await this.inTurn(changeIfSameOwner, [ownerId ?? NO_OWNER]);
-      if (result) return result.value;
+      const changeIfSameOwner = async () => done((await findOwnerId()) === ownerId ? await change() : null);
+      const accountIds = [ownerId ?? NO_OWNER];
+      const result = await (principal
+        ? this.inTurnOfUser(principal, changeIfSameOwner, accountIds)
+        : this.inTurn(changeIfSameOwner, accountIds));
+      if (result.kind !== 'done') return result;
+      if (result.value) return result.value;
     }
   }
 
-  inTurnOfInstance<Value>(instanceId: string, change: () => Promise<Value>): Promise<Value> {
+  inTurnOfInstance<Value>(
+    principal: Principal,
+    instanceId: string,
+    change: () => Promise<Outcome<Value>>,
+  ): Promise<Outcome<Value>> {
     const findOwnerId = async () => (await this.accounts.findInstance({ instanceId }))?.accountId ?? null;
-    return this.inTurnOfOwner(findOwnerId, change);
+    return this.inTurnOfOwner(principal, findOwnerId, change);
   }
 }

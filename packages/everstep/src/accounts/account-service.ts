@@ -45,6 +45,9 @@ export type Outcome<Value> =
   /** The caller can see the resource, but its role does not allow the operation. */
   | { readonly kind: 'forbidden'; readonly message: string }
   | { readonly kind: 'invalid'; readonly message: string }
+  /** The credential of the caller became invalid while the change waited for its turn: an API key, or a session. */
+  | { readonly kind: 'bad-credential'; readonly message: string }
+  | { readonly kind: 'session-ended'; readonly message: string }
   | { readonly kind: 'conflict'; readonly message: string };
 
 export type Login =

@@ -40,7 +40,7 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
 
   return {
     create: (principal, { name, region, type, teamId }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfUser(principal, async () => {
         const accountId = teamId ?? principal.user.userId;
         const rightCheck = await rules.checkRight(principal, accountId, 'change', 'team');
         if (rightCheck.kind !== 'allowed') return rightCheck;
@@ -61,7 +61,7 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
       }, [teamId ?? principal.user.userId]),
 
     transfer: (principal, { indexId, accountId }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfUser(principal, async () => {
         const lookup = await visibleIndexes.find(principal, indexId, 'transfer');
         if (lookup.kind !== 'found') return lookup;
         // Checks only the format of the id, so that the response does not reveal whether the account exists.
@@ -87,6 +87,7 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
 
     remove: (principal, indexId) =>
       rules.inTurnOfOwner(
+        principal,
         () => visibleIndexes.ownerOf(indexId),
         async () => {
           const lookup = await visibleIndexes.find(principal, indexId, 'transfer');

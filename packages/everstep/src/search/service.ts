@@ -28,6 +28,7 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
 
     rename: (principal, { indexId, name }) =>
       rules.inTurnOfOwner(
+        principal,
         () => visibleIndexes.ownerOf(indexId),
         async () => {
           const lookup = await visibleIndexes.find(principal, indexId, 'change');
@@ -40,6 +41,7 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
 
     resetPassword: (principal, indexId) =>
       rules.inTurnOfOwner(
+        principal,
         () => visibleIndexes.ownerOf(indexId),
         async () => {
           const lookup = await visibleIndexes.find(principal, indexId, 'change');

@@ -26,7 +26,7 @@ export function createInstanceDeletion({
 
   return {
     deleteInstance: (principal, { instanceId, confirm }) =>
-      rules.inTurnOfInstance(instanceId, async () => {
+      rules.inTurnOfInstance(principal, instanceId, async () => {
         const { userId } = principal.user;
         const lookup = await findVisibleInstance(rules, principal, instanceId, 'transfer');
         if (lookup.kind !== 'found' && !(await isOperator(userId))) return lookup;

@@ -21,7 +21,7 @@ export function createInstanceBilling(
 
   return {
     setBudget: (principal, { instanceId, dollars }) =>
-      rules.inTurnOfInstance(instanceId, async () => {
+      rules.inTurnOfInstance(principal, instanceId, async () => {
         const lookup = await find(principal, instanceId, 'pay');
         if (lookup.kind !== 'found') return lookup;
         const { minBudgetDollars, maxBudgetDollars } = LIMITS;
@@ -39,7 +39,7 @@ export function createInstanceBilling(
       }),
 
     setBudgetAlert: (principal, { instanceId, url }) =>
-      rules.inTurnOfInstance(instanceId, async () => {
+      rules.inTurnOfInstance(principal, instanceId, async () => {
         const lookup = await find(principal, instanceId, 'pay');
         if (lookup.kind !== 'found') return lookup;
         if (url !== null && !URL.canParse(url)) return refuse('invalid', 'body.url must be an absolute http or https URL');
@@ -50,7 +50,7 @@ export function createInstanceBilling(
       }),
 
     setPlan: (principal, { instanceId, plan }) =>
-      rules.inTurnOfInstance(instanceId, async () => {
+      rules.inTurnOfInstance(principal, instanceId, async () => {
         const isOperator = await options.isOperator(principal.user.userId);
         const lookup = await find(principal, instanceId, 'see');
         if (lookup.kind !== 'found' && !isOperator) return lookup;

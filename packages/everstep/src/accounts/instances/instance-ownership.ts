@@ -45,7 +45,7 @@ export function createInstanceOwnership(
 
   return {
     createInstance: (principal, { name, region, teamId }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfUser(principal, async () => {
         if (!REGIONS.some((knownRegion) => knownRegion === region))
           return refuse('invalid', `region must be one of ${REGIONS.join(', ')}`);
         const accountId = teamId ?? principal.user.userId;
@@ -74,7 +74,7 @@ export function createInstanceOwnership(
       }, [teamId ?? principal.user.userId]),
 
     moveToTeam: (principal, { instanceId, teamId }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfUser(principal, async () => {
         const lookup = await find(principal, instanceId, 'transfer');
         if (lookup.kind !== 'found') return lookup;
         // Checks only the format of the id, so that the response does not reveal whether the account exists.

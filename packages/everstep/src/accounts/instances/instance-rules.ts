@@ -98,7 +98,7 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
     usersOf: (instanceId) => usersOf(accounts, instanceId),
 
     rotateTokens: (principal, instanceId) =>
-      rules.inTurnOfInstance(instanceId, async () => {
+      rules.inTurnOfInstance(principal, instanceId, async () => {
         const lookup = await find(principal, instanceId, 'change');
         if (lookup.kind !== 'found') return lookup;
         const entry = { action: 'queue.rotate-token', subject: instanceId, accountIds: [lookup.owner] };

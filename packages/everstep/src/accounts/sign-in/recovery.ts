@@ -22,7 +22,7 @@ export function createRecovery({ rules, countFailure }: RecoveryOptions): Pick<A
 
   return {
     createRecoveryLink: (principal, userId) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfUser(principal, async () => {
         const user = (await isOperator(rules, principal.user.userId)) ? await accounts.findUser({ userId }) : null;
         if (!user) return notFound('user');
         if (user.disabledAt !== undefined) return refuse('conflict', 'the user is disabled; enable the user first');

@@ -34,7 +34,7 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
 
   return {
     acceptInvitation: ({ secret, address }) =>
-      rules.inTurnOfOwner(findTeamOfSecret(secret), async () => {
+      rules.inTurnOfOwner(null, findTeamOfSecret(secret), async () => {
         const invitation = await pendingInvitations.find(secret, address);
         if (!invitation) return NO_INVITATION;
         const { invitationId, email, invitedBy } = invitation;
@@ -61,7 +61,7 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
       }),
 
     joinTeam: (principal, secret) =>
-      rules.inTurnOfOwner(findTeamOfSecret(secret), async () => {
+      rules.inTurnOfOwner(principal, findTeamOfSecret(secret), async () => {
         const { user, address } = principal;
         const invitation = await pendingInvitations.find(secret, address);
         if (!invitation) return NO_INVITATION;
@@ -79,7 +79,7 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
       }),
 
     declineInvitation: ({ secret, address }) =>
-      rules.inTurnOfOwner(findTeamOfSecret(secret), async () => {
+      rules.inTurnOfOwner(null, findTeamOfSecret(secret), async () => {
         const invitation = await pendingInvitations.find(secret, address);
         if (!invitation) return NO_INVITATION;
         const { invitationId, teamId, email } = invitation;

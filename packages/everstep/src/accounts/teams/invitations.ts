@@ -59,6 +59,7 @@ export function createInvitations(rules: AccountRules): Invitations {
 
     revokeInvitation: (principal, invitationId) =>
       rules.inTurnOfOwner(
+        principal,
         async () => (await accounts.findInvitation({ invitationId }))?.teamId ?? null,
         async () => {
           const invitation = await accounts.findInvitation({ invitationId });

@@ -41,7 +41,7 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
     listTeams: ({ user }) => accounts.listTeams({ userId: user.userId }),
 
     createTeam: (principal, name) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfUser(principal, async () => {
         const { userId, email } = principal.user;
         const refusal = teamLimitRefusal(await accounts.listTeams({ userId }), await limitOf('maxTeams', userId, userId));
         if (refusal) return refusal;
@@ -53,7 +53,7 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
       }, [principal.user.userId]),
 
     deleteTeam: (principal, teamId) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfUser(principal, async () => {
         const rightCheck = await checkTeamRight(principal, teamId, 'transfer');
         if (rightCheck.kind !== 'allowed') return rightCheck;
         // The deleted account has no members, so the entry also belongs to the user who deleted it.
@@ -75,7 +75,7 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
     },
 
     putMember: (principal, { teamId, email: rawEmail, role }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfUser(principal, async () => {
         const email = rawEmail.toLowerCase();
         const rightCheck = await checkTeamRight(principal, teamId, 'manage-members');
         if (rightCheck.kind !== 'allowed') return rightCheck;
@@ -97,7 +97,7 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
       }, [teamId]),
 
     removeMember: (principal, { teamId, email: rawEmail }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfUser(principal, async () => {
         const email = rawEmail.toLowerCase();
         const rightCheck = await checkTeamRight(principal, teamId, email === principal.user.email ? 'see' : 'manage-members');
         if (rightCheck.kind !== 'allowed') return rightCheck;

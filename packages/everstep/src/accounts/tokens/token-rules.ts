@@ -73,7 +73,7 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
     },
 
     createToken: (principal, { instanceId, name, scopes, lifetimeMs }) =>
-      rules.inTurnOfInstance(instanceId, async () => {
+      rules.inTurnOfInstance(principal, instanceId, async () => {
         const lookup = await findVisibleInstance(rules, principal, instanceId, 'change');
         if (lookup.kind !== 'found') return lookup;
         const validTokens = (await viewsOf(rules, instanceId)).filter((token) => !token.isPermanent && isValid(token));
@@ -93,7 +93,7 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
       }),
 
     rotateToken: (principal, { instanceId, tokenId, overlapMs }) =>
-      rules.inTurnOfInstance(instanceId, async () => {
+      rules.inTurnOfInstance(principal, instanceId, async () => {
         const lookup = await findVisibleInstance(rules, principal, instanceId, 'change');
         if (lookup.kind !== 'found') return lookup;
         const existingToken = (await viewsOf(rules, instanceId)).find((token) => token.tokenId === tokenId);
@@ -113,7 +113,7 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
       }),
 
     revokeToken: (principal, { instanceId, tokenId }) =>
-      rules.inTurnOfInstance(instanceId, async () => {
+      rules.inTurnOfInstance(principal, instanceId, async () => {
         const lookup = await findVisibleInstance(rules, principal, instanceId, 'change');
         if (lookup.kind !== 'found') return lookup;
         const existingToken = (await viewsOf(rules, instanceId)).find((token) => token.tokenId === tokenId);

@@ -4,6 +4,7 @@ import { LIMITS } from '../../config/limits.js';
 import type { SessionRecord } from '../../ports/stores/account-store.js';
 import { type AccountRules, done, notFound } from '../account-rules.js';
 import type { AccountService, Principal, Session, StartedSession } from '../account-service.js';
+import { sessionIdOf } from './session-id.js';
 
 /** Format of a secret. Prefix `eh` is for the https cookie, see `http-api/sessions/cookie.ts`. */
 const SECRET = /^e[hs]_[A-Za-z0-9_-]{43}$/;
@@ -25,10 +26,6 @@ type SessionPart = Pick<
   'beginSession' | 'findSession' | 'endSession' | 'listSessions' | 'endOwnSession' | 'endSessions'
 >;
 
-const SESSION_ID_LENGTH = 32;
-/** The id does not reveal the secret, which has more bits. */
-const idOf = (sessionHash: string): string => `ses_${sessionHash.slice(0, SESSION_ID_LENGTH)}`;
-
 /** Credential with which a session was started: an API key, or a sign-in with an identity provider. */
 export type SessionOrigin = { readonly apiKeyId: string } | { readonly issuer: string };
 
@@ -47,7 +44,7 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
     { user, address }: Principal,
     { apiKeyId, expiresAt }: Pick<SessionRecord, 'apiKeyId' | 'expiresAt'>,
   ): Session => ({
-    principal: { user, address, sessionId: idOf(hashOf(secret)) },
+    principal: { user, address, sessionId: sessionIdOf(hashOf(secret)) },
     sessionHash: hashOf(secret),
     apiKeyId,
     csrfToken: csrfTokenOf(secret),
@@ -109,7 +106,7 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
       return records
         .filter(({ expiresAt }) => expiresAt > at)
         .map(({ sessionHash, apiKeyId, createdAt, expiresAt }) => ({
-          sessionId: idOf(sessionHash),
+          sessionId: sessionIdOf(sessionHash),
           apiKeyId,
           createdAt,
           expiresAt,
@@ -118,7 +115,7 @@ export function createSessions(rules: AccountRules, logIn: AccountService['logIn
 
     async endOwnSession(principal, sessionId) {
       const { userId } = principal.user;
-      const session = (await accounts.listSessions({ userId })).find(({ sessionHash }) => idOf(sessionHash) === sessionId);
+      const session = (await accounts.listSessions({ userId })).find(({ sessionHash }) => sessionIdOf(sessionHash) === sessionId);
       const change = { action: 'session.end', subject: userId, details: { sessionId }, accountIds: [userId] };
       const audit = rules.audit(principal, change);
       const isEnded = session && (await accounts.deleteSession({ sessionHash: session.sessionHash, audit }));

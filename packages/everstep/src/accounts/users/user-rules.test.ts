@@ -3,7 +3,7 @@ import { beforeEach, test } from 'node:test';
 import { createSystemRandom } from '../../clock/system-random.js';
 import type { Store } from '../../ports/stores/store.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
-import type { AccountService } from '../account-service.js';
+import type { AccountService, Principal } from '../account-service.js';
 import {
   addNewMember,
   apiKeyOf,
@@ -24,20 +24,18 @@ let store: Store;
 let service: AccountService;
 let people: People;
 let at: number;
+/** Opens the service on accounts, by default those of the store. */
+async function open(accounts = store.accounts): Promise<AccountService> {
+  const now = () => at;
+  const authority = await createAuthority({ store: { accounts }, now });
+  return createAccountService({ accounts, authority, now, random: createSystemRandom(), plans: BUILT_IN_PLANS });
+}
 const as = (person: Person) => people.principals[person];
 
 beforeEach(async () => {
   at = Date.UTC(2026, 10, 21);
   store = await openSqliteStore({ file: ':memory:' });
-  const now = () => at;
-  const authority = await createAuthority({ store, now });
-  service = createAccountService({
-    accounts: store.accounts,
-    authority,
-    now,
-    random: createSystemRandom(),
-    plans: BUILT_IN_PLANS,
-  });
+  service = await open();
   people = await createPeople(store.accounts, service);
 });
 
@@ -195,5 +193,51 @@ test('users and operators list and unlink identities, but users keep a way to si
       ['user.unlink-identity', issuer],
       ['user.unlink-identity', issuer],
     ],
+  );
+});
+
+/** Changes of an operator who also owns a team with a queue instance. Each of them gives access to something. */
+async function accessChanges(caller: Principal) {
+  const { teamId } = people;
+  const request = { name: 'main', region: 'eu-central-1', teamId };
+  const { instanceId } = doneValue(await service.createInstance(as('owner'), request)).instance;
+  const token = doneValue(
+    await service.createToken(as('owner'), { instanceId, name: 'app', scopes: ['write'], lifetimeMs: null }),
+  );
+  return [
+    () => service.createApiKey(caller, 'another'),
+    () => service.createRecoveryLink(caller, caller.user.userId),
+    () => service.setOperator(caller, { userId: userIdOf('stranger'), isOperator: true }),
+    () => service.createToken(caller, { instanceId, name: 'another', scopes: ['write'], lifetimeMs: null }),
+    () => service.rotateToken(caller, { instanceId, tokenId: token.view.tokenId, overlapMs: 0 }),
+    () => service.rotateTokens(caller, instanceId),
+    () => service.putMember(caller, { teamId, email: 'friend@w.test', role: 'admin' }),
+    () => service.createTeam(caller, 'another'),
+  ];
+}
+
+test('changes that wait behind the revocation of their credential change nothing', async () => {
+  doneValue(await set('operator', 'owner', true));
+  const userId = userIdOf('owner');
+  const session = await service.findSession({ secret: await sessionOf('owner'), address: HERE });
+  assert.ok(session);
+  const { apiKeyId } = doneValue(await service.createApiKey(as('owner'), 'second')).record;
+  const withKey = (id: string): Principal => ({ ...as('owner'), apiKeyId: id });
+  const cases = [
+    [session.principal, () => service.endSessionsOf(as('operator'), userId), 'session-ended'],
+    [withKey(apiKeyId), () => service.revokeApiKeyOf(as('operator'), { userId, apiKeyId }), 'bad-credential'],
+    [withKey('key_owner'), () => service.revokeApiKeysOf(as('operator'), userId), 'bad-credential'],
+    [as('owner'), () => service.setUserDisabled(as('operator'), { userId, disabled: true }), 'bad-credential'],
+  ] as const;
+  for (const [caller, revoke, kind] of cases) {
+    const changes = await accessChanges(caller);
+    const [revocation, ...outcomes] = await Promise.all([revoke(), ...changes.map((change) => change())]);
+    doneValue(revocation);
+    assert.deepEqual(new Set(outcomes.map((outcome) => outcome.kind)), new Set([kind]));
+  }
+  const keys = await store.accounts.listApiKeys({ userId });
+  assert.deepEqual(
+    keys.map((key) => key.apiKeyId),
+    ['key_owner', apiKeyId],
   );
 });

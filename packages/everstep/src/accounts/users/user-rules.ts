@@ -72,7 +72,7 @@ export function createUserRules(rules: AccountRules): UserPart {
     },
 
     setUserDisabled: (principal, { userId, disabled }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfUser(principal, async () => {
         const lookup = await find(principal, userId, 'operator');
         if (lookup.kind !== 'found') return lookup;
         const entry = auditEntryOf(rules, principal, disabled ? 'user.disable' : 'user.enable', lookup.user);
@@ -80,7 +80,7 @@ export function createUserRules(rules: AccountRules): UserPart {
       }),
 
     deleteUser: (principal, { userId, successorId }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfUser(principal, async () => {
         const lookup = await find(principal, userId, 'operator-or-self');
         if (lookup.kind !== 'found') return lookup;
         const entry = auditEntryOf(rules, principal, 'user.delete', lookup.user, { handedOverTo: successorId });
@@ -99,7 +99,7 @@ export function createUserRules(rules: AccountRules): UserPart {
       }),
 
     setOperator: (principal, { userId, isOperator: shouldGrant }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfUser(principal, async () => {
         const lookup = await find(principal, userId, 'operator');
         if (lookup.kind !== 'found') return lookup;
         if (shouldGrant && lookup.user.disabledAt !== undefined)
@@ -114,7 +114,7 @@ export function createUserRules(rules: AccountRules): UserPart {
     },
 
     revokeApiKeyOf: (principal, { userId, apiKeyId }) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfUser(principal, async () => {
         const lookup = await find(principal, userId, 'operator');
         if (lookup.kind !== 'found') return lookup;
         const entry = { ...auditEntryOf(rules, principal, 'api-key.revoke', lookup.user), subject: apiKeyId };
@@ -123,7 +123,7 @@ export function createUserRules(rules: AccountRules): UserPart {
       }),
 
     revokeApiKeysOf: (principal, userId) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfUser(principal, async () => {
         const lookup = await find(principal, userId, 'operator');
         if (lookup.kind !== 'found') return lookup;
         const entry = auditEntryOf(rules, principal, 'api-key.revoke-all', lookup.user);
@@ -132,7 +132,7 @@ export function createUserRules(rules: AccountRules): UserPart {
       }),
 
     endSessionsOf: (principal, userId) =>
-      rules.inTurn(async () => {
+      rules.inTurnOfUser(principal, async () => {
         const lookup = await find(principal, userId, 'operator-or-self');
         if (lookup.kind !== 'found') return lookup;
         await accounts.deleteSessions({ userId, audit: auditEntryOf(rules, principal, 'session.end-all', lookup.user) });

@@ -3,7 +3,7 @@ import type { AccountService, Principal } from '../../accounts/account-service.j
 import { ApiError } from '../../contract/error-codes.js';
 import { quoteValue } from '../parameters/value-errors.js';
 
-const CHALLENGE = { 'www-authenticate': 'Basic realm="Everstep management API", charset="UTF-8"' } as const;
+export const CHALLENGE = { 'www-authenticate': 'Basic realm="Everstep management API", charset="UTF-8"' } as const;
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;
 const CREDENTIAL_HINT = 'send "Authorization: Basic <base64 of email:API key>"';
 const utf8 = new TextDecoder('utf-8', { fatal: true });

@@ -3,9 +3,22 @@ import Type, { type TProperties } from 'typebox';
 import type { Outcome } from '../../accounts/account-service.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
 import { NO_OTHER_PROPERTIES } from '../../contract/fields/no-other-properties.js';
+import { CHALLENGE as BASIC_CHALLENGE } from '../admission/basic-authentication.js';
 import { respond } from '../operation.js';
+import { CHALLENGE as SESSION_CHALLENGE } from '../sessions/session-authentication.js';
 
-const ERROR_CODES = { 'not-found': 'not-found', forbidden: 'forbidden', invalid: 'bad-body', conflict: 'conflict' } as const;
+const ERROR_CODES = {
+  'not-found': 'not-found',
+  forbidden: 'forbidden',
+  invalid: 'bad-body',
+  conflict: 'conflict',
+  'bad-credential': 'bad-credential',
+  'session-ended': 'session-ended',
+} as const;
+const CHALLENGES: { readonly [Kind in keyof typeof ERROR_CODES]?: Readonly<Record<string, string>> } = {
+  'bad-credential': BASIC_CHALLENGE,
+  'session-ended': SESSION_CHALLENGE,
+};
 
 /** Error codes of operations that change an existing object. */
 export const CHANGE_ERRORS: readonly ErrorCode[] = ['bad-parameter', 'not-found', 'forbidden'];
@@ -14,7 +27,7 @@ export const BODY_ERRORS: readonly ErrorCode[] = ['bad-body', 'unsupported-media
 /** Returns the value of a successful outcome. Throws ApiError for other outcomes. */
 export function valueOrThrow<Value>(outcome: Outcome<Value>): Value {
   if (outcome.kind === 'done') return outcome.value;
-  throw new ApiError(ERROR_CODES[outcome.kind], outcome.message);
+  throw new ApiError(ERROR_CODES[outcome.kind], outcome.message, CHALLENGES[outcome.kind]);
 }
 
 /** Response that the specification defines for operations without data. */

@@ -12,7 +12,7 @@ import { checkOrigin } from './same-origin.js';
 
 const CSRF_HEADER = 'x-everstep-csrf';
 /** Scheme that no browser knows. For a known scheme the browser would show its own login dialog. */
-const CHALLENGE = { 'www-authenticate': 'Everstep-Session' } as const;
+export const CHALLENGE = { 'www-authenticate': 'Everstep-Session' } as const;
 const SAFE_METHODS: readonly string[] = ['GET', 'HEAD'];
 
 export const headerOf = ({ headers }: FastifyRequest, name: string): string | undefined => {
