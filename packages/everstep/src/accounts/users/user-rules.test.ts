@@ -241,3 +241,13 @@ test('changes that wait behind the revocation of their credential change nothing
     ['key_owner', apiKeyId],
   );
 });
+
+test('revoking all API keys of a user makes the recovery link of the user invalid', async () => {
+  const userId = userIdOf('admin');
+  doneValue(await set('operator', 'admin', true));
+  const { secret } = doneValue(await service.createRecoveryLink(as('admin'), userId));
+  doneValue(await service.revokeApiKeysOf(as('operator'), userId));
+  assert.equal((await service.recover({ secret, address: HERE })).kind, 'not-found');
+  const link = doneValue(await service.createRecoveryLink(as('operator'), userId));
+  assert.equal((await service.recover({ secret: link.secret, address: HERE })).kind, 'done');
+});

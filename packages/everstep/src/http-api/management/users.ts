@@ -187,7 +187,7 @@ const revokeUserApiKeys = accountOperation({
   operationId: 'revokeUserApiKeys',
   audit: OWN_ENTRY,
   summary: 'Revoke all API keys of a user',
-  description: `Also ends all sessions of the user. ${OPERATORS_ONLY}`,
+  description: `Also ends all sessions of the user, and deletes the recovery link of the user. ${OPERATORS_ONLY}`,
   method: 'DELETE',
   path: '/v2/users/{id}/apikeys',
   pathParameters,

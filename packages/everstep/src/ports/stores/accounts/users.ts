@@ -71,6 +71,6 @@ export interface UserStore {
     readonly at: number;
     readonly audit?: AuditEntry;
   }): Promise<boolean>;
-  /** Revokes all valid keys of the user and ends the user's sessions. Returns the number of revoked keys. */
+  /** Revokes all valid keys of the user, ends the user's sessions, and deletes the user's recovery link. Returns the number of revoked keys. */
   revokeApiKeys(query: { readonly userId: string; readonly at: number; readonly audit?: AuditEntry }): Promise<number>;
 }

@@ -141,12 +141,14 @@ export function userConformance(open: OpenStore): void {
     );
 
     test(
-      'lose all their keys and sessions at once',
+      'lose all their keys, their sessions and their recovery link at once',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben');
         await accounts.createApiKey({ apiKey: sampleApiKey('second', { userId: 'usr_ann' }) });
         await accounts.createSession({ session: session('h1', 'ann') });
         await accounts.createSession({ session: session('h2', 'ben') });
+        for (const name of ['ann', 'ben'])
+          await accounts.putRecoveryLink({ userId: `usr_${name}`, secretHash: `of ${name}`, createdAt: T0, expiresAt: T0 + 9 });
         assert.equal(await accounts.revokeApiKeys({ userId: 'usr_ann', at: T0 + 3 }), 2);
         assert.equal(await accounts.revokeApiKeys({ userId: 'usr_ann', at: T0 + 4 }), 0);
         assert.deepEqual(
@@ -155,6 +157,8 @@ export function userConformance(open: OpenStore): void {
         );
         assert.equal(await accounts.findSession({ sessionHash: 'h1' }), null);
         assert.ok(await accounts.findSession({ sessionHash: 'h2' }));
+        assert.equal(await accounts.findRecovery({ secretHash: 'of ann', at: T0 + 4 }), null);
+        assert.ok(await accounts.findRecovery({ secretHash: 'of ben', at: T0 + 4 }));
       }),
     );
   });

@@ -101,6 +101,7 @@ function createUsers(store: SqlStore, change: AccountChange) {
     revokeApiKeys: ({ userId, at, audit }) =>
       change(function* () {
         yield* logins.deleteSessionsOfUser(userId);
+        yield* signIn.deleteRecoveryLink(userId);
         return yield* users.revokeApiKeys(userId, at);
       }, audit),
   } satisfies Partial<AccountStore>;

@@ -84,8 +84,11 @@ export function* useRecoveryLink(secretHash: string, at: number, apiKey: ApiKeyR
   return true;
 }
 
+export const deleteRecoveryLink = (userId: string): Procedure<void> =>
+  send(sql`DELETE FROM recovery_link WHERE user_id = ${userId}`);
+
 /** Deletes the identities and recovery links of a user that is being deleted. */
 export function* deleteSignInOfUser(userId: string): Procedure<void> {
   yield* send(sql`DELETE FROM sso_identity WHERE user_id = ${userId}`);
-  yield* send(sql`DELETE FROM recovery_link WHERE user_id = ${userId}`);
+  yield* deleteRecoveryLink(userId);
 }
