@@ -36,16 +36,17 @@ export function createRecovery({ rules, countFailure }: RecoveryOptions): Pick<A
         return done({ secret, expiresAt });
       }),
 
-    recover: ({ secret, address }) =>
-      rules.inTurn(async () => {
-        const secretHash = hashOf(secret);
+    async recover({ secret, address }) {
+      const secretHash = hashOf(secret);
+      const user = SECRET.test(secret) ? await accounts.findRecovery({ secretHash, at: now() }) : null;
+      // An invalid secret takes no turn, so that it cannot delay the changes of accounts.
+      if (!user) {
+        countFailure({ address });
+        return NO_LINK;
+      }
+      const { userId } = user;
+      return rules.inTurn(async () => {
         const at = now();
-        const user = SECRET.test(secret) ? await accounts.findRecovery({ secretHash, at }) : null;
-        if (!user) {
-          countFailure({ address });
-          return NO_LINK;
-        }
-        const { userId } = user;
         const apiKey = rules.newSecret('ek');
         const apiKeyId = rules.newId('key');
         const record: ApiKeyRecord = { apiKeyId, userId, name: 'recovered', keyHash: hashOfApiKey(apiKey), createdAt: at };
@@ -53,6 +54,7 @@ export function createRecovery({ rules, countFailure }: RecoveryOptions): Pick<A
         const audit = rules.audit({ user, address }, change);
         const isAccepted = await accounts.useRecoveryLink({ secretHash, at, apiKey: record, audit });
         return isAccepted ? done({ email: user.email, apiKey, record }) : NO_LINK;
-      }),
+      }, [userId]);
+    },
   };
 }

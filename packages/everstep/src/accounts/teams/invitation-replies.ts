@@ -6,9 +6,9 @@
  * of that user.
  */
 import { LIMITS } from '../../config/limits.js';
-import type { ApiKeyRecord, MemberRecord, UserRecord } from '../../ports/stores/account-store.js';
+import type { ApiKeyRecord, InvitationRecord, MemberRecord, UserRecord } from '../../ports/stores/account-store.js';
 import { done, refuse } from '../account-rules.js';
-import type { AccountService, Principal } from '../account-service.js';
+import type { AccountService, Outcome, Principal } from '../account-service.js';
 import { hashOfApiKey } from '../users/api-key-hash.js';
 import { createPendingInvitations, hashOfInvitation, type InvitationOptions, NO_INVITATION } from './pending-invitations.js';
 
@@ -18,8 +18,20 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
   const { rules, countFailure } = options;
   const { accounts, now } = rules;
   const pendingInvitations = createPendingInvitations(options);
-  const findTeamOfSecret = (secret: string) => async () =>
-    (await accounts.findInvitation({ secretHash: hashOfInvitation(secret) }))?.teamId ?? null;
+
+  /** Runs a reply to a valid invitation in the turn of its team. `principal` is null if the request has no credential. */
+  async function replyInTurn<Value>(
+    { principal, secret, address }: { readonly principal: Principal | null; readonly secret: string; readonly address: string },
+    reply: (invitation: InvitationRecord) => Promise<Outcome<Value>>,
+  ): Promise<Outcome<Value>> {
+    // An invalid secret takes no turn, so that it cannot delay the changes of accounts.
+    if (!(await pendingInvitations.find(secret, address))) return NO_INVITATION;
+    const findTeamId = async () => (await accounts.findInvitation({ secretHash: hashOfInvitation(secret) }))?.teamId ?? null;
+    return rules.inTurnOfOwner(principal, findTeamId, async () => {
+      const invitation = await pendingInvitations.find(secret, address);
+      return invitation ? reply(invitation) : NO_INVITATION;
+    });
+  }
 
   const joinAuditEntry = (
     principal: Principal,
@@ -34,9 +46,7 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
 
   return {
     acceptInvitation: ({ secret, address }) =>
-      rules.inTurnOfOwner(null, findTeamOfSecret(secret), async () => {
-        const invitation = await pendingInvitations.find(secret, address);
-        if (!invitation) return NO_INVITATION;
+      replyInTurn({ principal: null, secret, address }, async (invitation) => {
         const { invitationId, email, invitedBy } = invitation;
         if (await accounts.findUserByEmail({ email })) {
           countFailure({ address });
@@ -61,10 +71,8 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
       }),
 
     joinTeam: (principal, secret) =>
-      rules.inTurnOfOwner(principal, findTeamOfSecret(secret), async () => {
-        const { user, address } = principal;
-        const invitation = await pendingInvitations.find(secret, address);
-        if (!invitation) return NO_INVITATION;
+      replyInTurn({ principal, secret, address: principal.address }, async (invitation) => {
+        const { user } = principal;
         if (invitation.email !== user.email)
           return refuse('forbidden', 'this invitation is for a different email; sign in as that user');
         if ((await accounts.listTeams({ userId: user.userId })).length >= LIMITS.maxTeams)
@@ -79,10 +87,7 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
       }),
 
     declineInvitation: ({ secret, address }) =>
-      rules.inTurnOfOwner(null, findTeamOfSecret(secret), async () => {
-        const invitation = await pendingInvitations.find(secret, address);
-        if (!invitation) return NO_INVITATION;
-        const { invitationId, teamId, email } = invitation;
+      replyInTurn({ principal: null, secret, address }, async ({ invitationId, teamId, email }) => {
         // Anyone with the secret may decline, without a login.
         const invitee: Principal = { user: { userId: '', email, createdAt: 0 }, address };
         const change = { action: 'team.decline-invitation', subject: teamId, details: { email }, accountIds: [teamId] };

@@ -251,3 +251,27 @@ test('revoking all API keys of a user makes the recovery link of the user invali
   const link = doneValue(await service.createRecoveryLink(as('operator'), userId));
   assert.equal((await service.recover({ secret: link.secret, address: HERE })).kind, 'done');
 });
+
+test('requests with an invalid secret do not lock accounts', async () => {
+  const locked: (readonly string[] | null)[] = [];
+  const counting = await open({
+    ...store.accounts,
+    exclusively(work, accountIds) {
+      locked.push(accountIds);
+      return work();
+    },
+  });
+  for (const secret of ['rec_short', `rec_${'x'.repeat(43)}`])
+    assert.equal((await counting.recover({ secret, address: HERE })).kind, 'not-found');
+  for (const secret of ['inv_short', `inv_${'x'.repeat(43)}`]) {
+    assert.equal((await counting.acceptInvitation({ secret, address: HERE })).kind, 'not-found');
+    assert.equal((await counting.declineInvitation({ secret, address: HERE })).kind, 'not-found');
+    assert.equal((await counting.joinTeam(as('dev'), secret)).kind, 'not-found');
+  }
+  assert.deepEqual(locked, []);
+  const userId = userIdOf('dev');
+  const { secret } = doneValue(await service.createRecoveryLink(as('operator'), userId));
+  const recovered = await Promise.all([1, 2].map(() => counting.recover({ secret, address: HERE })));
+  assert.deepEqual(recovered.map(({ kind }) => kind).toSorted(), ['done', 'not-found']);
+  assert.deepEqual(locked, [[userId], [userId]]);
+});
