@@ -12,10 +12,10 @@ export type AccountParts = Awaited<ReturnType<typeof openAccounts>>;
 export type Limits = Awaited<ReturnType<typeof openLimits>>['limits'];
 
 /** Opens the accounts of the store, and creates the first ones if it is new. */
-export async function openAccounts({ config, store, accounts, node, cluster, clock, random }: Foundation) {
+export async function openAccounts({ config, store, accounts, node, cluster, clock, now, random }: Foundation) {
   const notifyAccountChanged = (instanceId: string): void => cluster?.notify({ kind: 'account', instanceId });
   const sharing = cluster ? { sharing: { elapsedMs, notifyChanged: notifyAccountChanged } } : {};
-  const authority = await createAuthority({ store, now: machineTime, ...sharing });
+  const authority = await createAuthority({ store, now: machineTime, namedTokenNow: now, ...sharing });
   const { dataDir, region, adminEmail } = config;
   const startOptions = { dataDir, region, adminEmail, accounts, authority, clock, random };
   const exclusively: OpenedNode['exclusively'] = (work) => (node ? node.exclusively(work) : work());

@@ -100,8 +100,10 @@ const newTokenRecord = (
 
 interface AuthorityOptions {
   readonly store: Pick<Store, 'accounts'>;
-  /** Returns the current time in Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. It is for signed tokens, whose verifiers use the clocks of their machines. */
   readonly now: () => number;
+  /** Like `now`, of the clock with which the expiries of named tokens are written. Default: `now`. */
+  readonly namedTokenNow?: () => number;
   /** Absent if no other process uses the store. */
   readonly sharing?: Sharing;
 }
@@ -130,7 +132,7 @@ function createRevocations({
   now,
   sharing,
   callers,
-}: TokenCallersOptions & { readonly callers: TokenCallers }): Revocations {
+}: Omit<TokenCallersOptions, 'namedTokenNow'> & { readonly callers: TokenCallers }): Revocations {
   const listeners: ((instanceId: string | null) => void)[] = [];
   const notifyListeners = (instanceId: string | null): void => {
     for (const listener of listeners) listener(instanceId);
@@ -163,13 +165,13 @@ function createRevocations({
 
 /** Loads the token keys and the instances. */
 export async function createAuthority(options: AuthorityOptions): Promise<Authority> {
-  const { now, sharing } = options;
+  const { now, namedTokenNow = now, sharing } = options;
   const { accounts } = options.store;
   const ring = new KeyRing({ accounts, name: KEY_RINGS.tokens.name, ...(sharing ? { elapsedMs: sharing.elapsedMs } : {}) });
   await ring.keys();
   const instances = createKnownInstances(accounts, sharing);
   await instances.readAll();
-  const callers = createTokenCallers({ accounts, ring, instances, now, sharing });
+  const callers = createTokenCallers({ accounts, ring, instances, now, namedTokenNow, sharing });
   const auditEntryOf = createAuditEntries(options);
 
   const sign = async (record: TokenRecord): Promise<string> => {

@@ -34,6 +34,8 @@ export interface TokenCallersOptions {
   readonly instances: KnownInstances;
   /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
+  /** Like `now`, of the clock with which the expiries of named tokens are written. */
+  readonly namedTokenNow: () => number;
   /** Undefined if no other process uses the store. */
   readonly sharing: Sharing | undefined;
 }
@@ -49,12 +51,15 @@ export interface TokenCallers {
 }
 
 /** Returns a function that records a use of a named token at most once in ten minutes. */
-function createUseRecorder({ accounts, now }: Pick<TokenCallersOptions, 'accounts' | 'now'>): (tokenId: string) => void {
+function createUseRecorder({
+  accounts,
+  namedTokenNow,
+}: Pick<TokenCallersOptions, 'accounts' | 'namedTokenNow'>): (tokenId: string) => void {
   /** Times at which uses of named tokens were written, Unix ms, oldest first. */
   const recordedUses = new Map<string, number>();
   /** Runs in the background. If a write fails, the next use is written. */
   return (tokenId) => {
-    const at = now();
+    const at = namedTokenNow();
     if (at - (recordedUses.get(tokenId) ?? Number.NEGATIVE_INFINITY) < USE_RECORD_INTERVAL_MS) return;
     recordedUses.delete(tokenId);
     recordedUses.set(tokenId, at);
@@ -65,14 +70,15 @@ function createUseRecorder({ accounts, now }: Pick<TokenCallersOptions, 'account
 }
 
 export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
-  const { accounts, ring, instances, now, sharing } = options;
+  const { accounts, ring, instances, now, namedTokenNow, sharing } = options;
   const elapsedMs = sharing?.elapsedMs ?? (() => 0);
   const verifiedTokens = new RecentTokens<VerifiedToken>(MAX_REMEMBERED_TOKENS);
   const recordUse = createUseRecorder(options);
   /** Counts changes, so that a verification that started before a change is not cached. */
   let changeCount = 0;
 
-  const hasExpired = ({ expiresAt }: { readonly expiresAt: number | null }): boolean => expiresAt !== null && expiresAt <= now();
+  const hasExpired = ({ expiresAt }: { readonly expiresAt: number | null }): boolean =>
+    expiresAt !== null && expiresAt <= namedTokenNow();
 
   function recall(token: string): Caller | undefined {
     const cachedToken = verifiedTokens.get(token);

@@ -30,11 +30,10 @@ const isValid = async (token: string): Promise<boolean> => (await authority.veri
 const listed = async (tokenId: string) =>
   doneValue(await service.listTokens(as('dev'), instanceId)).find((token) => token.tokenId === tokenId);
 
-beforeEach(async () => {
-  at = Date.UTC(2026, 10, 23);
-  store = await openSqliteStore({ file: ':memory:' });
+/** Opens the authority and the service. By default, the machine has the clock of the server. */
+async function open(machineNow = () => at): Promise<void> {
   const now = () => at;
-  authority = await createAuthority({ store, now });
+  authority = await createAuthority({ store, now: machineNow, namedTokenNow: now });
   service = createAccountService({
     accounts: store.accounts,
     authority,
@@ -42,6 +41,12 @@ beforeEach(async () => {
     random: createSystemRandom(),
     plans: BUILT_IN_PLANS,
   });
+}
+
+beforeEach(async () => {
+  at = Date.UTC(2026, 10, 23);
+  store = await openSqliteStore({ file: ':memory:' });
+  await open();
   people = await createPeople(store.accounts, service);
   const request = { name: 'main', region: REGION, teamId: people.teamId };
   ({ instanceId } = doneValue(await service.createInstance(as('owner'), request)).instance);
@@ -133,6 +138,17 @@ test('after rotation the old token stays valid for the overlap, and the new one 
   at += 1;
   assert.equal(await isValid(second.token), false);
   assert.equal((await service.rotateToken(as('dev'), { ...which, overlapMs: 0 })).kind, 'not-found');
+});
+
+test('a rotation without an overlap revokes the old token, and expiries follow the clock of the server', async () => {
+  await open(() => at - HOUR_MS);
+  const first = await create('app', ['read'], 10 * HOUR_MS);
+  assert.equal(await isValid(first.token), true);
+  const second = doneValue(await service.rotateToken(as('dev'), { instanceId, tokenId: first.view.tokenId, overlapMs: 0 }));
+  assert.deepEqual([await isValid(first.token), await isValid(second.token)], [false, true]);
+  assert.equal((await listed(first.view.tokenId))?.revokedAt, at);
+  at += 10 * HOUR_MS;
+  assert.equal(await isValid(second.token), false);
 });
 
 test('the permanent tokens of an instance stay valid until each is revoked', async () => {

@@ -1,6 +1,6 @@
 /** Creates, rotates and revokes tokens of queue instances. A named token is shown once; only its hash is stored. */
 import { LIMITS } from '../../config/limits.js';
-import type { NamedToken } from '../../ports/stores/accounts/named-tokens.js';
+import type { NamedToken, ReplacedToken } from '../../ports/stores/accounts/named-tokens.js';
 import { type AccountRules, done, notFound, refuse } from '../account-rules.js';
 import type { AccountService, NewToken, Principal, TokenView } from '../account-service.js';
 import { findVisibleInstance } from '../instances/visible-instance.js';
@@ -33,7 +33,7 @@ interface TokenIssue {
   readonly instanceId: string;
   readonly owner: string;
   readonly token: Pick<NamedToken, 'name' | 'scopes' | 'expiresAt'>;
-  readonly replaces?: { readonly tokenId: string; readonly expiresAt: number };
+  readonly replaces?: ReplacedToken;
 }
 
 async function issueToken(
@@ -105,9 +105,9 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
           );
         const { name, scopes, createdAt, expiresAt } = existingToken;
         const token = { name, scopes, expiresAt: expiresAt === null ? null : now() + (expiresAt - createdAt) };
-        const replaces = { tokenId, expiresAt: now() + overlapMs };
+        const replaces = { tokenId, expiresAt: overlapMs === 0 ? null : now() + overlapMs };
         const newToken = await issueToken(rules, principal, { instanceId, owner: lookup.owner, token, replaces });
-        // The cached token has the old expiry.
+        // The cached token is valid, with the old expiry.
         authority.dropRevoked(instanceId, [tokenId]);
         return newToken ? done(newToken) : notFound('valid token');
       }),

@@ -30,15 +30,22 @@ export interface NamedToken {
   readonly lastUsedAt: number | null;
 }
 
+/** A token that a new one replaces. */
+export interface ReplacedToken {
+  readonly tokenId: string;
+  /** Time at which it expires, unless it expires earlier (Unix ms); null to revoke it when the new token is created. */
+  readonly expiresAt: number | null;
+}
+
 export interface NamedTokenStore {
   /**
    * Creates a token, and deletes tokens of the instance that ended more than `NAMED_TOKENS_KEPT_MS` ago. The token
-   * `replaces` expires at the given time, or at its own expiry time if that is earlier. Rejects if the id or the hash is taken.
-   * Returns false without creating a token if the one to replace does not exist or was revoked.
+   * `replaces` never expires later than it would have. Rejects if the id or the hash is taken. Returns false without creating a
+   * token if the one to replace does not exist or was revoked.
    */
   createNamedToken(query: {
     readonly token: NamedToken;
-    readonly replaces?: { readonly tokenId: string; readonly expiresAt: number };
+    readonly replaces?: ReplacedToken;
     readonly audit?: AuditEntry;
   }): Promise<boolean>;
   findNamedToken(query: { readonly tokenHash: string }): Promise<NamedToken | null>;

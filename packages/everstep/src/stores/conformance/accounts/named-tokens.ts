@@ -65,6 +65,28 @@ export function namedTokenConformance(open: OpenStore): void {
     );
 
     test(
+      'a token can be revoked in the transaction that creates its replacement',
+      withStore(open, async ({ accounts }) => {
+        for (const tokenId of ['a', 'b']) await accounts.createNamedToken({ token: sample(tokenId, { expiresAt: T0 + 90 }) });
+        const replace = (from: string, to: string, expiresAt: number | null) =>
+          accounts.createNamedToken({ token: sample(to, { createdAt: T0 + 5 }), replaces: { tokenId: from, expiresAt } });
+        assert.equal(await replace('a', 'c', null), true);
+        assert.equal(await replace('b', 'd', T0 + 10), true);
+        const listed = await accounts.listNamedTokens({ instanceId: 'qi_1' });
+        assert.deepEqual(
+          listed.map(({ tokenId, expiresAt, revokedAt }) => [tokenId, expiresAt, revokedAt]),
+          [
+            ['a', T0 + 90, T0 + 5],
+            ['b', T0 + 10, null],
+            ['c', null, null],
+            ['d', null, null],
+          ],
+        );
+        assert.equal(await replace('a', 'e', null), false);
+      }),
+    );
+
+    test(
       'a token is revoked once, by its instance only, with the entry of the audit log',
       withStore(open, async ({ accounts }) => {
         await accounts.createNamedToken({ token: sample('a') });

@@ -1,5 +1,10 @@
 /** Named tokens of instances, by the hash of the token. */
-import { NAMED_TOKENS_KEPT_MS, type NamedToken, type NamedTokenStore } from '../../../ports/stores/accounts/named-tokens.js';
+import {
+  NAMED_TOKENS_KEPT_MS,
+  type NamedToken,
+  type NamedTokenStore,
+  type ReplacedToken,
+} from '../../../ports/stores/accounts/named-tokens.js';
 import { larger, smaller } from '../sql/dialect.js';
 import { count, type Procedure, row, rows, type SqlStore, send } from '../sql/procedure.js';
 import { sql } from '../sql/sql.js';
@@ -19,15 +24,16 @@ const TOKEN = table<NamedToken>('named_token', {
   lastUsedAt: nullable(NUMBER),
 });
 
-function* create(
-  token: NamedToken,
-  replacedToken: { readonly tokenId: string; readonly expiresAt: number } | undefined,
-): Procedure<boolean> {
+function* create(token: NamedToken, replacedToken: ReplacedToken | undefined): Procedure<boolean> {
   const { instanceId, createdAt } = token;
   if (replacedToken) {
     const { tokenId, expiresAt } = replacedToken;
+    const end =
+      expiresAt === null
+        ? sql`revoked_at = ${createdAt}`
+        : sql`expires_at = ${smaller(sql`coalesce(expires_at, ${expiresAt})`, sql`${expiresAt}`)}`;
     const changedCount = yield* count(sql`
-      UPDATE named_token SET expires_at = ${smaller(sql`coalesce(expires_at, ${expiresAt})`, sql`${expiresAt}`)}
+      UPDATE named_token SET ${end}
       WHERE token_id = ${tokenId} AND instance_id = ${instanceId} AND revoked_at IS NULL`);
     if (changedCount !== 1) return false;
   }
