@@ -167,6 +167,8 @@ export const LIMITS = Object.freeze({
   maxApiKeys: 100,
   /** Maximum number of valid named tokens of a queue instance. */
   maxNamedTokens: 100,
+  /** Maximum number of them after a rotation, including replaced tokens that are still valid. */
+  maxNamedTokensWithReplaced: 200,
   /** Maximum number of scopes of a token; each app that it may connect is one. */
   maxTokenScopes: 50,
   /** The server's own tokens have about 350 characters. */

@@ -78,6 +78,7 @@ export const ACCOUNT_TABLES: readonly CopiedTable[] = [
     expires_at: 'bigint',
     revoked_at: 'bigint',
     last_used_at: 'bigint',
+    replaced_by: 'text',
   }),
   identicalTableWithoutRowid('deleted_instance', {
     instance_id: 'text',

@@ -151,6 +151,26 @@ test('a rotation without an overlap revokes the old token, and expiries follow t
   assert.equal(await isValid(second.token), false);
 });
 
+test('a replaced token cannot be rotated again, and its replacement keeps the lifetime', async () => {
+  const first = await create('app', ['read'], 10 * HOUR_MS);
+  const rotate = (tokenId: string) => service.rotateToken(as('dev'), { instanceId, tokenId, overlapMs: HOUR_MS });
+  const second = doneValue(await rotate(first.view.tokenId));
+  const refusal = await rotate(first.view.tokenId);
+  assert.ok(refusal.kind === 'conflict' && refusal.message.includes(second.view.tokenId), JSON.stringify(refusal));
+  const third = doneValue(await rotate(second.view.tokenId));
+  assert.equal(third.view.expiresAt, at + 10 * HOUR_MS);
+});
+
+test('rotations cannot create tokens without end', async () => {
+  let { tokenId } = (await create('app')).view;
+  const rotate = (overlapMs: number) => service.rotateToken(as('dev'), { instanceId, tokenId, overlapMs });
+  for (let valid = 1; valid < LIMITS.maxNamedTokensWithReplaced; valid++) ({ tokenId } = doneValue(await rotate(HOUR_MS)).view);
+  assert.equal((await rotate(HOUR_MS)).kind, 'conflict');
+  ({ tokenId } = doneValue(await rotate(0)).view);
+  at += HOUR_MS;
+  assert.equal((await rotate(HOUR_MS)).kind, 'done');
+});
+
 test('the permanent tokens of an instance stay valid until each is revoked', async () => {
   const { token = '', readOnlyToken = '' } = doneValue(await service.findInstance(as('dev'), instanceId));
   const permanent = doneValue(await service.listTokens(as('dev'), instanceId)).filter(({ isPermanent }) => isPermanent);

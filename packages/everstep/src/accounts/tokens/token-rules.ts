@@ -23,7 +23,7 @@ async function viewsOf({ accounts }: AccountRules, instanceId: string): Promise<
   const views = permanentTokens.map(
     ({ tokenId, access, createdAt, revokedAt }): TokenView => ({
       ...{ tokenId, instanceId, name: permanentTokenName(access), isPermanent: true, scopes: scopesOf(access), createdBy: null },
-      ...{ createdAt, expiresAt: null, revokedAt, lastUsedAt: null },
+      ...{ createdAt, expiresAt: null, revokedAt, lastUsedAt: null, replacedBy: null },
     }),
   );
   return [...views, ...namedTokens.map(({ tokenHash: _hidden, ...token }): TokenView => ({ ...token, isPermanent: false }))];
@@ -45,7 +45,7 @@ async function issueToken(
   const record: NamedToken = {
     ...request,
     ...{ tokenId: rules.newId('tok'), instanceId, tokenHash: hashOfToken(token), createdBy: principal.user.email },
-    ...{ createdAt: rules.now(), revokedAt: null, lastUsedAt: null },
+    ...{ createdAt: rules.now(), revokedAt: null, lastUsedAt: null, replacedBy: null },
   };
   const details = {
     tokenId: record.tokenId,
@@ -65,6 +65,8 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
 
   const isValid = ({ revokedAt, expiresAt }: TokenView): boolean =>
     revokedAt === null && (expiresAt === null || expiresAt > now());
+  const countValid = (tokens: readonly TokenView[]): number =>
+    tokens.filter((token) => !token.isPermanent && isValid(token)).length;
 
   return {
     async listTokens(principal, instanceId) {
@@ -76,8 +78,7 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
       rules.inTurnOfInstance(principal, instanceId, async () => {
         const lookup = await findVisibleInstance(rules, principal, instanceId, 'change');
         if (lookup.kind !== 'found') return lookup;
-        const validTokens = (await viewsOf(rules, instanceId)).filter((token) => !token.isPermanent && isValid(token));
-        if (validTokens.length >= LIMITS.maxNamedTokens)
+        if (countValid(await viewsOf(rules, instanceId)) >= LIMITS.maxNamedTokens)
           return refuse(
             'conflict',
             `a queue instance can have at most ${LIMITS.maxNamedTokens} valid named tokens; revoke one first`,
@@ -96,14 +97,23 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
       rules.inTurnOfInstance(principal, instanceId, async () => {
         const lookup = await findVisibleInstance(rules, principal, instanceId, 'change');
         if (lookup.kind !== 'found') return lookup;
-        const existingToken = (await viewsOf(rules, instanceId)).find((token) => token.tokenId === tokenId);
+        const tokens = await viewsOf(rules, instanceId);
+        const existingToken = tokens.find((token) => token.tokenId === tokenId);
         if (!existingToken || !isValid(existingToken)) return notFound('valid token');
         if (existingToken.isPermanent)
           return refuse(
             'conflict',
             'this token has no name and cannot be rotated; create a named token, use it, and then revoke this one',
           );
-        const { name, scopes, createdAt, expiresAt } = existingToken;
+        const { name, scopes, createdAt, expiresAt, replacedBy } = existingToken;
+        // Its expiry is the end of the overlap, so its lifetime is unknown.
+        if (replacedBy !== null)
+          return refuse('conflict', `this token was already replaced by the token ${replacedBy}; rotate that token instead`);
+        if (overlapMs > 0 && countValid(tokens) >= LIMITS.maxNamedTokensWithReplaced)
+          return refuse(
+            'conflict',
+            `a queue instance can have at most ${LIMITS.maxNamedTokensWithReplaced} valid named tokens, including replaced ones; revoke one first, or rotate without an overlap`,
+          );
         const token = { name, scopes, expiresAt: expiresAt === null ? null : now() + (expiresAt - createdAt) };
         const replaces = { tokenId, expiresAt: overlapMs === 0 ? null : now() + overlapMs };
         const newToken = await issueToken(rules, principal, { instanceId, owner: lookup.owner, token, replaces });

@@ -72,7 +72,7 @@ const rotateToken = accountOperation({
   tag: TAG,
   summary: 'Replace a named token',
   description:
-    'Creates a token with the same name, scopes and lifetime. The old token stays valid for `overlap_seconds`, so that all clients can switch to the new one.',
+    'Creates a token with the same name, scopes and lifetime. The old token stays valid for `overlap_seconds`, so that all clients can switch to the new one. A replaced token cannot be rotated again: rotate its replacement.',
   method: 'POST',
   path: '/v2/queue/tokens/{id}/{token_id}/rotate',
   unknownQuery: 'refuse',

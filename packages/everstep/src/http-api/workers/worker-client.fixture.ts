@@ -107,7 +107,7 @@ export class WorkerHarness {
   async token(scopes: readonly TokenScope[], instanceId = 'qi_1'): Promise<{ readonly token: string; readonly tokenId: string }> {
     const [tokenId, token] = [`tok_${++this.createdTokens}`, `est_${this.createdTokens}`];
     const record = { tokenId, instanceId, name: 'n', tokenHash: hashOfToken(token), scopes, createdBy: 'ann@w.test' };
-    const times = { createdAt: 1, expiresAt: null, revokedAt: null, lastUsedAt: null };
+    const times = { createdAt: 1, expiresAt: null, revokedAt: null, lastUsedAt: null, replacedBy: null };
     await this.api.store.accounts.createNamedToken({ token: { ...record, ...times } });
     return { token, tokenId };
   }

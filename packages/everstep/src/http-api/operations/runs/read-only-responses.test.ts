@@ -52,7 +52,7 @@ async function tokenWith(...scopes: readonly TokenScope[]): Promise<string> {
   const tokenId = `${scopes.join()} ${++created}`;
   const token = `est_${tokenId.replace(' ', '_')}`;
   const record = { tokenId, instanceId, name: 'n', tokenHash: hashOfToken(token), scopes, createdBy: 'ann@w.test' };
-  const times = { createdAt: 1, expiresAt: null, revokedAt: null, lastUsedAt: null };
+  const times = { createdAt: 1, expiresAt: null, revokedAt: null, lastUsedAt: null, replacedBy: null };
   await harness.store.accounts.createNamedToken({ token: { ...record, ...times } });
   return token;
 }

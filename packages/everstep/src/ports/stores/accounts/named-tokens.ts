@@ -28,6 +28,8 @@ export interface NamedToken {
   readonly revokedAt: number | null;
   /** Time when the token was last used, up to ten minutes late; null if it has not been used yet. */
   readonly lastUsedAt: number | null;
+  /** Id of the token that replaced this one in a rotation; null if it was not replaced. */
+  readonly replacedBy: string | null;
 }
 
 /** A token that a new one replaces. */

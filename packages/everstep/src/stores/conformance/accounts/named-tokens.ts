@@ -16,6 +16,7 @@ const sample = (tokenId: string, overrides: Partial<NamedToken> = {}): NamedToke
   expiresAt: null,
   revokedAt: null,
   lastUsedAt: null,
+  replacedBy: null,
   ...overrides,
 });
 
@@ -74,12 +75,12 @@ export function namedTokenConformance(open: OpenStore): void {
         assert.equal(await replace('b', 'd', T0 + 10), true);
         const listed = await accounts.listNamedTokens({ instanceId: 'qi_1' });
         assert.deepEqual(
-          listed.map(({ tokenId, expiresAt, revokedAt }) => [tokenId, expiresAt, revokedAt]),
+          listed.map(({ tokenId, expiresAt, revokedAt, replacedBy }) => [tokenId, expiresAt, revokedAt, replacedBy]),
           [
-            ['a', T0 + 90, T0 + 5],
-            ['b', T0 + 10, null],
-            ['c', null, null],
-            ['d', null, null],
+            ['a', T0 + 90, T0 + 5, 'c'],
+            ['b', T0 + 10, null, 'd'],
+            ['c', null, null, null],
+            ['d', null, null, null],
           ],
         );
         assert.equal(await replace('a', 'e', null), false);

@@ -32,6 +32,7 @@ import { alerts } from './0031-alerts.js';
 import { groupTriage } from './0032-group-triage.js';
 import { groupStates } from './0033-group-states.js';
 import { unusedUrlParts } from './0034-unused-url-parts.js';
+import { replacedTokens } from './0035-replaced-tokens.js';
 
 /** The SQL at index n migrates from version n to version n + 1. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -69,4 +70,5 @@ export const MIGRATIONS: readonly string[] = [
   groupTriage,
   groupStates,
   unusedUrlParts,
+  replacedTokens,
 ];

@@ -22,6 +22,7 @@ const TOKEN = table<NamedToken>('named_token', {
   expiresAt: nullable(NUMBER),
   revokedAt: nullable(NUMBER),
   lastUsedAt: nullable(NUMBER),
+  replacedBy: nullable(TEXT),
 });
 
 function* create(token: NamedToken, replacedToken: ReplacedToken | undefined): Procedure<boolean> {
@@ -33,7 +34,7 @@ function* create(token: NamedToken, replacedToken: ReplacedToken | undefined): P
         ? sql`revoked_at = ${createdAt}`
         : sql`expires_at = ${smaller(sql`coalesce(expires_at, ${expiresAt})`, sql`${expiresAt}`)}`;
     const changedCount = yield* count(sql`
-      UPDATE named_token SET ${end}
+      UPDATE named_token SET replaced_by = ${token.tokenId}, ${end}
       WHERE token_id = ${tokenId} AND instance_id = ${instanceId} AND revoked_at IS NULL`);
     if (changedCount !== 1) return false;
   }

@@ -33,6 +33,7 @@ import { alerts } from './0032-alerts.js';
 import { groupTriage } from './0033-group-triage.js';
 import { checksums } from './0034-checksums.js';
 import { insightsAtScale } from './0035-insights-at-scale.js';
+import { replacedTokens } from './0036-replaced-tokens.js';
 
 /** The SQL at index n migrates from version n to version n + 1. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -71,4 +72,5 @@ export const MIGRATIONS: readonly string[] = [
   groupTriage,
   checksums,
   insightsAtScale,
+  replacedTokens,
 ];
