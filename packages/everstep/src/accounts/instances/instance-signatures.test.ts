@@ -82,6 +82,21 @@ test('concurrent changes are all kept', async (t) => {
   assert.deepEqual(await (await authority()).signatureSettings(ID), settings);
 });
 
+test('concurrent rotations follow each other, so each returned next key becomes the current key', async (t) => {
+  const { authority } = await open(t);
+  const one = await authority();
+  const [first, second] = await Promise.all([one.rotateSigningKeys(ID), one.rotateSigningKeys(ID)]);
+  assert.deepEqual([first.current, second.current], ['sig_next', first.next]);
+  assert.deepEqual(one.signingKeys(ID), second);
+
+  const change = () => one.changeSignatureSettings(ID, { ed25519: true }, BY);
+  const [made, repeated] = await Promise.all([change(), change()]);
+  assert.deepEqual(repeated.publicKeys, made.publicKeys);
+  const [third, fourth] = await Promise.all([one.rotateKeyPairs(ID, BY), one.rotateKeyPairs(ID, BY)]);
+  assert.deepEqual(third?.publicKeys?.current, made.publicKeys?.next);
+  assert.deepEqual(fourth?.publicKeys?.current, third?.publicKeys?.next);
+});
+
 test('a key pair is created once, rotated and deleted, and other instances have none', async (t) => {
   const { authority } = await open(t);
   const one = await authority();

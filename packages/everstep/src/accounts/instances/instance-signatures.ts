@@ -67,7 +67,7 @@ export interface InstanceSignaturesOptions {
   /** Reads the instance from the store into the cache. */
   readonly read: (instanceId: string) => Promise<QueueInstance | null>;
   readonly auditOf: (instanceId: string, action: AuditedAction) => Promise<AuditEntry>;
-  /** Runs the work while no other process changes keys, then notifies the other processes. */
+  /** Runs the work after earlier changes of keys of the instance, in any process, then notifies the other processes. */
   readonly inTurn: <Result>(instanceId: string, work: () => Promise<Result>) => Promise<Result>;
   /** Notifies the other processes. */
   readonly notifyChanged: (instanceId: string) => void;

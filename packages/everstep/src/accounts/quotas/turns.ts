@@ -1,5 +1,6 @@
 /**
- * Runs the changes of one account one at a time. Changes of different accounts do not wait for each other.
+ * Runs the changes of one account one at a time. Changes of different accounts do not wait for each other. The changes of the
+ * keys of a queue instance have turns of their own, by instance.
  * Keeps invariant 37.
  */
 

@@ -7,7 +7,7 @@
 import { randomBytes } from 'node:crypto';
 import { markWithRequest } from '../../audit/audited-request.js';
 import { newKey } from '../../engine/ids.js';
-import type { OutboundRules } from '../../ports/stores/account-store.js';
+import type { AccountStore, OutboundRules } from '../../ports/stores/account-store.js';
 import type { AuditEntry, Store, TokenRecord } from '../../ports/stores/store.js';
 import { KEY_RINGS, KeyRing } from '../../secrets/key-ring.js';
 import {
@@ -15,8 +15,10 @@ import {
   type ChangeAuthor,
   createInstanceSignatures,
   type InstanceSignatures,
+  type InstanceSignaturesOptions,
   type SigningKeys,
 } from '../instances/instance-signatures.js';
+import { Turns } from '../quotas/turns.js';
 import type { Sharing } from '../sharing.js';
 import type { Access, Caller } from './caller.js';
 import { createKnownInstances } from './known-instances.js';
@@ -163,6 +165,16 @@ function createRevocations({
   };
 }
 
+/** Returns a function that changes the keys of an instance after the earlier changes in any process, and notifies the others. */
+function createKeyTurns({ exclusively }: AccountStore, sharing: Sharing | undefined): InstanceSignaturesOptions['inTurn'] {
+  const turns = new Turns();
+  return async (instanceId, work) => {
+    const result = await turns.take([instanceId], () => (exclusively ? exclusively(work, [instanceId]) : work()));
+    sharing?.notifyChanged(instanceId);
+    return result;
+  };
+}
+
 /** Loads the token keys and the instances. */
 export async function createAuthority(options: AuthorityOptions): Promise<Authority> {
   const { now, namedTokenNow = now, sharing } = options;
@@ -173,6 +185,7 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
   await instances.readAll();
   const callers = createTokenCallers({ accounts, ring, instances, now, namedTokenNow, sharing });
   const auditEntryOf = createAuditEntries(options);
+  const inTurn = createKeyTurns(accounts, sharing);
 
   const sign = async (record: TokenRecord): Promise<string> => {
     const { region } = await instances.require(record.instanceId);
@@ -180,7 +193,8 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
   };
 
   async function rotate(instanceId: string, author: ChangeAuthor | undefined): Promise<SigningKeys> {
-    const instance = (sharing && (await instances.read(instanceId))) ?? (await instances.require(instanceId));
+    await instances.read(instanceId);
+    const instance = await instances.require(instanceId);
     const keys: SigningKeys = { current: instance.nextSigningKey, next: newSigningKey() };
     const action = { action: 'queue.rotate-signing-keys', subject: instanceId, details: {} };
     const audit = author && (await auditEntryOf(instanceId, { ...author, ...action }));
@@ -188,13 +202,6 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
     const latestInstance = instances.peek(instanceId) ?? instance;
     instances.putWritten({ ...latestInstance, currentSigningKey: keys.current, nextSigningKey: keys.next });
     return keys;
-  }
-
-  /** Runs the work while no other process changes keys of the instance, then notifies the other processes. */
-  async function inTurn<Result>(instanceId: string, work: () => Promise<Result>): Promise<Result> {
-    const result = await (accounts.exclusively?.(work, [instanceId]) ?? work());
-    sharing?.notifyChanged(instanceId);
-    return result;
   }
 
   const signatures = createInstanceSignatures({
