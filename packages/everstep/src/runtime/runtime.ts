@@ -42,6 +42,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
       options.cluster?.notify({ kind: 'settings', instanceId });
       driver.live.changed(instanceId, 'settings');
     },
+    isDeleted: (instanceId) => upkeep.removal.isDeleted(instanceId),
   });
   const driver: RunDriver = new RunDriver({
     ...options,
@@ -55,7 +56,10 @@ export function createRuntime(options: RunDriverOptions): Runtime {
       options.onChange?.(change);
     },
   });
-  const upkeep = createUpkeep(options, (instanceId) => driver.stopInstance(instanceId));
+  const upkeep = createUpkeep(options, (instanceId) => {
+    driver.stopInstance(instanceId);
+    alertSettings.forget(instanceId);
+  });
   const baseServices = createServices(options, driver, upkeep);
   const { alertRounds, ...alertServices } = createAlerts(options, driver, alertSettings, baseServices.flowControl);
   const services = { ...baseServices, ...alertServices };

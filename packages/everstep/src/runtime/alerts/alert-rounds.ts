@@ -172,7 +172,8 @@ export class AlertRounds {
     if (checksState) this.stateCheckedAt = now;
     for (const instanceId of settings.instancesWithRules()) {
       if (this.isStopped) return;
-      if (!writes.isOpenFor(instanceId)) continue;
+      const isDeleted = settings.of(instanceId) === null;
+      if (isDeleted || !writes.isOpenFor(instanceId)) continue;
       try {
         await this.evaluateInTurn(instanceId, checksState);
         if (!removesEnded) continue;

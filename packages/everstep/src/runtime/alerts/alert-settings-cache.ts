@@ -22,6 +22,8 @@ export interface AlertSettingsCacheOptions {
   readonly secrets: InstallationSecretStore;
   /** Called when this process has changed the settings of the instance. */
   readonly onChange: (instanceId: string) => void;
+  /** Whether the queue instance was deleted. Its settings are not cached. */
+  readonly isDeleted: (instanceId: string) => boolean;
 }
 
 // Only `change` writes these values, so they are valid.
@@ -52,12 +54,18 @@ export class AlertSettingsCache implements KnownAlertSettings {
     return [...this.byInstance].filter(([, { rules }]) => rules.length > 0).map(([instanceId]) => instanceId);
   }
 
+  /** Drops the settings of a deleted instance. */
+  forget(instanceId: string): void {
+    const byInstance = new Map(this.byInstance);
+    if (byInstance.delete(instanceId)) this.byInstance = byInstance;
+  }
+
   /** Reads all settings. Rejects if the store cannot be read. */
   async refresh(): Promise<void> {
     const byInstance = new Map<string, AlertSettings>();
     for (const { name, value } of await this.options.secrets.listSecrets()) {
       const instanceId = instanceOfAlertSettings(name);
-      if (instanceId !== null) byInstance.set(instanceId, parseSettings(value));
+      if (instanceId !== null && !this.options.isDeleted(instanceId)) byInstance.set(instanceId, parseSettings(value));
     }
     this.byInstance = byInstance;
   }
@@ -70,7 +78,7 @@ export class AlertSettingsCache implements KnownAlertSettings {
     instanceId: string,
     update: (settings: AlertSettings) => AlertSettings | Refusal,
   ): Promise<AlertSettings | Refusal> {
-    const { secrets, onChange } = this.options;
+    const { secrets, onChange, isDeleted } = this.options;
     const name = alertSettingsName(instanceId);
     for (;;) {
       const storedValue = await secrets.findSecret({ name });
@@ -82,7 +90,7 @@ export class AlertSettingsCache implements KnownAlertSettings {
           ? (await secrets.secret({ name, value: newValue })) === newValue
           : await secrets.replaceSecret({ name, from: storedValue, to: newValue });
       if (!isWritten) continue;
-      this.byInstance = new Map(this.byInstance).set(instanceId, settings);
+      if (!isDeleted(instanceId)) this.byInstance = new Map(this.byInstance).set(instanceId, settings);
       onChange(instanceId);
       return settings;
     }

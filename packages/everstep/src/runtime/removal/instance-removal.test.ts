@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
+import { alertSettingsName } from '../../ports/stores/alerts/alert-store.js';
 import { sampleInstance } from '../../stores/conformance/accounts/account-samples.js';
 import { type Bench, inARow, ScriptedCaller, settle, withRuntime } from '../runtime.fixture.js';
 
@@ -62,5 +63,31 @@ test('does not deliver a run that becomes due later', async () => {
     await bench.runtime.idle();
     assert.equal(caller.calls.length, 0);
     assert.equal(await bench.store.loadRun({ runKey }), null);
+  });
+});
+
+test('the alert rules of a deleted instance end, also those of a request that was admitted before the deletion', async () => {
+  await withRuntime(new ScriptedCaller(inARow(1)), async (bench) => {
+    const { store, runtime, clock } = bench;
+    const condition = { kind: 'run-failed', endAfterMs: 900_000 } as const;
+    const putRule = async () => {
+      const url = 'http://ops/hook';
+      const destination = { instanceId: INSTANCE, name: 'hook', kind: 'webhook', url, rotateSecret: false } as const;
+      assert.ok(typeof (await runtime.alerts.putDestination(destination)) !== 'string');
+      const rule = { name: 'r', isEnabled: true, condition, destinations: ['hook'] };
+      assert.ok(typeof (await runtime.alerts.putRule({ instanceId: INSTANCE, rule })) !== 'string');
+    };
+    const rulesInUse = () => runtime.alerts.settings({ instanceId: INSTANCE }).rules.length;
+    await putRule();
+    assert.equal(rulesInUse(), 1);
+    await remove(bench);
+    await runtime.idle();
+    assert.equal(rulesInUse(), 0);
+
+    await putRule();
+    assert.equal(rulesInUse(), 0);
+    clock.move(LIMITS.deletedInstanceRecheckMs);
+    await runtime.idle();
+    assert.equal(await store.accounts.findSecret({ name: alertSettingsName(INSTANCE) }), null);
   });
 });

@@ -7,6 +7,8 @@ import { LIMITS } from '../../config/limits.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
 import type { DeletedInstance, DeletedInstanceStore } from '../../ports/stores/accounts/deleted-instances.js';
+import type { InstallationSecretStore } from '../../ports/stores/accounts/installation-secrets.js';
+import { alertSettingsName } from '../../ports/stores/alerts/alert-store.js';
 import type { UpkeepStore } from '../../ports/stores/upkeep-store.js';
 import { StepPace } from '../turns/step-pace.js';
 
@@ -22,7 +24,7 @@ const PACE = {
 
 export interface InstanceRemovalOptions {
   readonly store: UpkeepStore & {
-    readonly accounts: DeletedInstanceStore;
+    readonly accounts: DeletedInstanceStore & Pick<InstallationSecretStore, 'deleteSecret'>;
   };
   readonly clock: Clock;
   /** Measures steps and the pauses after them. Defaults to `clock`. */
@@ -131,6 +133,8 @@ export class InstanceRemoval {
   private async removeAll(): Promise<void> {
     const { store, clock, log } = this.options;
     for (const { instanceId, deletedAt } of await store.accounts.listDeletedInstances()) {
+      // A request that was admitted before the deletion can have stored them again.
+      await store.accounts.deleteSecret({ name: alertSettingsName(instanceId) });
       let removedRows = 0;
       const isEmptied = await this.repeat(async () => {
         const count = await store.removeInstanceRows({ instanceId, limit: this.pace.items });
