@@ -20,7 +20,7 @@ import { RunDriver } from './runs/run-driver.js';
 import type { RunDriverOptions } from './runs/run-driver-options.js';
 import type { RunStarts } from './runs/run-starts.js';
 import { DeadLetters } from './services/dead-letters.js';
-import { Destinations, FlowControls } from './services/flow-controls.js';
+import { Destinations, FlowControls, Settings } from './services/flow-controls.js';
 import { Runs } from './services/runs.js';
 import { Schedules } from './services/schedules.js';
 import type { WorkflowService } from './services/workflow-service.js';
@@ -170,7 +170,7 @@ function createServices(options: RunDriverOptions, driver: RunDriver, { removal 
     schedules: new Schedules({ ...starts, store, clock, log, limits, ...ownerOptions, writes, observer }),
     flowControl: new FlowControls({ store, clock, dispatcher, cluster }),
     destinations: new Destinations(gates, cluster),
-    settings: gates,
+    settings: new Settings({ store, gates }),
     repairs: new Repairs({
       ...starts,
       commit: (unit, signal) => commitInSlices({ ...staging, signal }, unit),

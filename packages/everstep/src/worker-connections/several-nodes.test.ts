@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, suite, test } from 'node:test';
 import { type ConnectedWorker, type ConnectOptions, connect, serve } from '@everstep/sdk';
 import { createSystemClock } from '../clock/system-clock.js';
-import { DEFAULT_INSTANCE_SETTINGS, type FlowControl, type RunSettings } from '../engine/runs/run.js';
+import type { FlowControl, RunSettings } from '../engine/runs/run.js';
 import type { SharedChange } from '../ports/cluster.js';
 import type { Store } from '../ports/stores/store.js';
 import { noMessages, publicUrl, quiet, random, ScriptedCaller, SETTINGS } from '../runtime/runtime.fixture.js';
@@ -215,7 +215,7 @@ suite('workers and several nodes', {
     const breaker = { enabled: true, failures: 2, probeEveryMs: 1_000 };
     await here.runtime.settings.changeInstanceSettings({
       instanceId: INSTANCE,
-      settings: { ...DEFAULT_INSTANCE_SETTINGS, breaker },
+      update: (settings) => ({ ...settings, breaker }),
     });
     const runs: Run[] = [];
     const key: FlowControl = { key: 'k', parallelism: 1 };

@@ -1,7 +1,7 @@
 /** Several nodes: deliveries that pass the gates of one node, and that another node makes because the worker is connected there. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type BreakerSettings, DEFAULT_INSTANCE_SETTINGS } from '../../engine/runs/run.js';
+import type { BreakerSettings } from '../../engine/runs/run.js';
 import type { Cluster, ClusterEvents, EndedLoan, Loan, SharedChange } from '../../ports/cluster.js';
 import type { StepCaller, StepOutcome } from '../../ports/step-caller.js';
 import type { DueTask } from '../../ports/stores/store.js';
@@ -82,7 +82,7 @@ class OneOfTwo {
 }
 
 const enableBreaker = ({ runtime }: Bench, breaker = BREAKER) =>
-  runtime.settings.changeInstanceSettings({ instanceId: INSTANCE, settings: { ...DEFAULT_INSTANCE_SETTINGS, breaker } });
+  runtime.settings.changeInstanceSettings({ instanceId: INSTANCE, update: (settings) => ({ ...settings, breaker }) });
 
 /** Triggers runs whose deliveries share a limit, and returns their keys. */
 async function triggerLimited({ trigger }: Bench, count: number): Promise<string[]> {

@@ -76,5 +76,9 @@ export interface DestinationService {
 
 export interface InstanceSettingsService {
   instanceSettings(query: { readonly instanceId: string }): Promise<InstanceSettings>;
-  changeInstanceSettings(command: { readonly instanceId: string; readonly settings: InstanceSettings }): Promise<void>;
+  /** Replaces the settings with those that `update` returns for the latest ones. Returns the new settings. */
+  changeInstanceSettings(command: {
+    readonly instanceId: string;
+    readonly update: (settings: InstanceSettings) => InstanceSettings;
+  }): Promise<InstanceSettings>;
 }

@@ -1,9 +1,12 @@
-/** Flow control keys as users see and change them on a node that does not hold the gates. */
+/** Flow control keys and settings as users see and change them on one of several nodes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Turns } from '../../accounts/quotas/turns.js';
+import { DEFAULT_INSTANCE_SETTINGS, type InstanceSettings } from '../../engine/runs/run.js';
 import type { ControlWrite } from '../../engine/writes.js';
 import type { Cluster } from '../../ports/cluster.js';
 import { aloneInCluster, type Bench, ScriptedCaller, withRuntime } from '../runtime.fixture.js';
+import { Settings } from './flow-controls.js';
 
 const noSteps = new ScriptedCaller(() => {
   throw new Error('no step was expected');
@@ -65,4 +68,49 @@ test('a pause and a pin at the same time are both kept', async () => {
     },
     { cluster },
   );
+});
+
+test('a change of the settings keeps a change that another node has made', async () => {
+  await withRuntime(
+    noSteps,
+    async (bench) => {
+      const { settings: service } = bench.runtime;
+      const before = await service.instanceSettings({ instanceId: INSTANCE });
+      const retention = { ...before.retention, failed: { maxAgeMs: 1_000, maxCount: null } };
+      const settings = { ...before, retention };
+      await commitElsewhere(bench, { kind: 'set-instance-settings', instanceId: INSTANCE, settings });
+      const breaker = { ...before.breaker, failures: 7 };
+      const update = (latest: InstanceSettings) => ({ ...latest, breaker });
+      const changed = await service.changeInstanceSettings({ instanceId: INSTANCE, update });
+      assert.deepEqual(changed, { breaker, retention });
+      assert.deepEqual(await bench.store.instanceSettings({ instanceId: INSTANCE }), changed);
+    },
+    { cluster },
+  );
+});
+
+test('concurrent changes of the settings on two nodes are both kept', async () => {
+  let stored: InstanceSettings | null = null;
+  const locks = new Turns();
+  const node = () =>
+    new Settings({
+      store: {
+        accounts: { exclusively: (work, accountIds) => locks.take(accountIds, work) },
+        instanceSettings: async () => stored,
+      },
+      gates: {
+        instanceSettings: async () => DEFAULT_INSTANCE_SETTINGS,
+        async changeInstanceSettings({ settings }) {
+          await new Promise((resolve) => setImmediate(resolve));
+          stored = settings;
+        },
+      },
+    });
+  const breaker = { ...DEFAULT_INSTANCE_SETTINGS.breaker, failures: 7 };
+  const retention = { ...DEFAULT_INSTANCE_SETTINGS.retention, failed: { maxAgeMs: 1_000, maxCount: null } };
+  await Promise.all([
+    node().changeInstanceSettings({ instanceId: INSTANCE, update: (latest) => ({ ...latest, breaker }) }),
+    node().changeInstanceSettings({ instanceId: INSTANCE, update: (latest) => ({ ...latest, retention }) }),
+  ]);
+  assert.deepEqual(stored, { breaker, retention });
 });

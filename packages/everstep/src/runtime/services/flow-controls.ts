@@ -1,11 +1,14 @@
 /**
- * Flow control keys and held destinations for users. A change takes effect in the gates of this process, and resolves when all
- * nodes have confirmed it.
+ * Flow control keys, held destinations and settings for users. A change takes effect in the gates of this process. A change of a
+ * key or a hold resolves when all nodes have confirmed it.
+ *
+ * Keeps invariant 28.
  */
 
-import type { FlowControlState } from '../../engine/runs/run.js';
+import { DEFAULT_INSTANCE_SETTINGS, type FlowControlState, type InstanceSettings } from '../../engine/runs/run.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
+import type { AccountStore } from '../../ports/stores/account-store.js';
 import type { ControlStore } from '../../ports/stores/control-store.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
 import type { TaskStore } from '../../ports/stores/task-store.js';
@@ -18,6 +21,7 @@ import type {
   FlowControlChangeCommand,
   FlowControlService,
   FlowControlStatus,
+  InstanceSettingsService,
   KeyWaitList,
 } from '../interface/flow-control.js';
 import { InstanceTurns } from './instance-turns.js';
@@ -118,5 +122,39 @@ export class Destinations implements DestinationService {
     const isReleased = await this.gates.releaseDestination(command);
     if (isReleased) await this.cluster?.confirm({ kind: 'settings', instanceId: command.instanceId });
     return isReleased;
+  }
+}
+
+export interface SettingsOptions {
+  readonly store: Pick<ControlStore, 'instanceSettings'> & { readonly accounts: Pick<AccountStore, 'exclusively'> };
+  readonly gates: Pick<DeliveryGates, 'instanceSettings' | 'changeInstanceSettings'>;
+}
+
+/** Settings of queue instances. Changes of one instance are made one after the other, in all processes. */
+export class Settings implements InstanceSettingsService {
+  private readonly options: SettingsOptions;
+  private readonly turns = new InstanceTurns();
+
+  constructor(options: SettingsOptions) {
+    this.options = options;
+  }
+
+  instanceSettings(query: { readonly instanceId: string }): Promise<InstanceSettings> {
+    return this.options.gates.instanceSettings(query);
+  }
+
+  changeInstanceSettings({
+    instanceId,
+    update,
+  }: Parameters<InstanceSettingsService['changeInstanceSettings']>[0]): Promise<InstanceSettings> {
+    const { store, gates } = this.options;
+    const { exclusively } = store.accounts;
+    const change = async () => {
+      // Another node may have changed the settings since this node read them into memory.
+      const settings = update((await store.instanceSettings({ instanceId })) ?? DEFAULT_INSTANCE_SETTINGS);
+      await gates.changeInstanceSettings({ instanceId, settings });
+      return settings;
+    };
+    return this.turns.run(instanceId, () => (exclusively ? exclusively(change, [instanceId]) : change()));
   }
 }

@@ -154,6 +154,18 @@ test('updates settings partially', async () => {
   assert.deepEqual((await put({})).body, await get());
 });
 
+test('concurrent updates of settings are all kept', async () => {
+  const put = (retention: object) =>
+    harness.call<InstanceSettings>('PUT', '/v2/settings', { headers: json, body: JSON.stringify({ retention }) });
+  await Promise.all([
+    put({ canceled: { maxCount: 11 } }),
+    put({ canceled: { maxAgeMs: 2_000 } }),
+    put({ failed: { maxCount: 12 } }),
+  ]);
+  const { body } = await harness.call<InstanceSettings>('GET', '/v2/settings');
+  assert.deepEqual([body.retention.canceled, body.retention.failed.maxCount], [{ maxAgeMs: 2_000, maxCount: 11 }, 12]);
+});
+
 test('a failed callback shows the number of retries, not of failures', async () => {
   const [dlqId = ''] = await harness.fail(1, { 'svc-failure-callback': 'http://c.test/refuse', 'svc-retries': '0' });
   const entry = async () => (await harness.call<DeadLetterEntry>('GET', `/v2/workflows/dlq/${dlqId}`)).body;

@@ -76,8 +76,7 @@ export const updateSettings = operation({
   responses: { 200: InstanceSettingsSchema },
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
   async handle({ body = {} }, { service }, { instanceId }) {
-    const settings = applyPatch(await service.settings.instanceSettings({ instanceId }), body);
-    await service.settings.changeInstanceSettings({ instanceId, settings });
-    return respond(200, settings);
+    const update = (settings: InstanceSettings) => applyPatch(settings, body);
+    return respond(200, await service.settings.changeInstanceSettings({ instanceId, update }));
   },
 });
