@@ -29,7 +29,10 @@ export const LIMITS = Object.freeze({
   maxIgnoredBodyBytes: 64 * KiB,
   /** Maximum total size of request bodies in memory, from the first byte until the response. */
   maxHeldBodyBytes: 256 * MiB,
-  /** Maximum share of one queue instance, user or search index, or of one address for requests without a credential. */
+  /**
+   * Maximum share of one queue instance, of the search indexes of an account, of a user, or of one address for requests without a
+   * credential; and of an account if several accounts own instances.
+   */
   maxHeldBodyBytesOfOwner: 128 * MiB,
   maxHeaderBytes: 64 * KiB,
   maxHeaderCount: 200,
@@ -316,9 +319,10 @@ export const LIMITS = Object.freeze({
   maxParsedValueBytes: MiB,
   /** Maximum number of invocations listed in the log of a run. */
   maxListedInvocations: 10_000,
-  /** Maximum size of the data read for responses in progress, in total and per queue instance. Small responses do not count. */
+  /** Maximum size of the data read for responses in progress. Small responses do not count. */
   maxReadBytes: 64 * MiB,
-  maxReadBytesOfInstance: 32 * MiB,
+  /** Maximum share of one queue instance, of the search indexes of an account, and of an account if several own instances. */
+  maxReadBytesOfOwner: 32 * MiB,
   /** Maximum time that a response waits for this memory; then the request is rejected. */
   readWaitMs: 10 * SECOND_MS,
   maxWaitingReads: 100,
@@ -437,9 +441,9 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.maxInlineBytes <= limits.partBytes, 'maxInlineBytes <= partBytes'],
     [limits.maxStepResultBytes <= limits.maxPageBytes, 'maxStepResultBytes <= maxPageBytes'],
     // Two of the longest values are in memory at a time: one is read while the other is sent.
-    [2 * limits.maxStepResultBytes <= limits.maxReadBytesOfInstance, '2 * maxStepResultBytes <= maxReadBytesOfInstance'],
-    [limits.maxPageBytes <= limits.maxReadBytesOfInstance, 'maxPageBytes <= maxReadBytesOfInstance'],
-    [limits.maxReadBytesOfInstance <= limits.maxReadBytes, 'maxReadBytesOfInstance <= maxReadBytes'],
+    [2 * limits.maxStepResultBytes <= limits.maxReadBytesOfOwner, '2 * maxStepResultBytes <= maxReadBytesOfOwner'],
+    [limits.maxPageBytes <= limits.maxReadBytesOfOwner, 'maxPageBytes <= maxReadBytesOfOwner'],
+    [limits.maxReadBytesOfOwner <= limits.maxReadBytes, 'maxReadBytesOfOwner <= maxReadBytes'],
   ];
   for (const [isMet, text] of relations) if (!isMet) throw new Error(`limits contradict each other: ${text} must hold`);
 }

@@ -319,7 +319,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     context,
     auditRecorder: new AuditRecorder(dependencies.audit),
     onRoute: (route) => routes.push(route),
-    readBudget: dependencies.reads ?? new ReadBudget(),
+    readBudget: dependencies.reads ?? new ReadBudget({}, owners),
     refusalDelays: dependencies.refusalDelays,
     defaultRegion,
     workers: createAcceptor(dependencies, { maxHeldConnections, sharedCapacity }),

@@ -57,7 +57,8 @@ test('an index is shown with its endpoint, and with tokens only when they are cr
   assert.deepEqual(await search.list(as('admin')), [shown]);
   assert.deepEqual([shown.access, doneValue(await search.find(as('finance'), indexId)).access], ['read-write', 'read-only']);
   assert.ok(!JSON.stringify(await store.searchIndexes.find({ indexId })).includes(token.slice(4)), 'the store contains hashes');
-  assert.deepEqual(await search.admit({ indexId, token: readOnlyToken }), { indexId, access: 'read-only' });
+  const caller = { indexId, accountId: people.teamId, access: 'read-only' };
+  assert.deepEqual(await search.admit({ indexId, token: readOnlyToken }), caller);
   assert.equal((await search.find(as('stranger'), indexId)).kind, 'not-found');
   assert.deepEqual(await search.list(as('stranger')), []);
 });

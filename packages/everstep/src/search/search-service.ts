@@ -39,8 +39,8 @@ export interface SearchIndexStats extends SearchIndexInfo {
 export interface SearchCaller {
   readonly indexId: string;
   readonly access: SearchAccess;
-  /** The account that owns the index; absent for the holder of a token. */
-  readonly accountId?: string;
+  /** The account that owns the index. */
+  readonly accountId: string;
   /** The user; absent for the holder of a token. */
   readonly principal?: Principal;
 }

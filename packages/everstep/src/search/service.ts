@@ -67,7 +67,7 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
     async admit({ indexId, token }) {
       const index = await indexes.find({ indexId });
       const access = index && (await searchAccessOf(accounts, index, token));
-      return access ? { indexId, access } : null;
+      return access ? { indexId, accountId: index.accountId, access } : null;
     },
 
     async accessTo(principal, indexId) {

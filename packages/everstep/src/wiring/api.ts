@@ -51,7 +51,8 @@ export async function createApiDependencies(
   const processLimits = connectionLimits();
   return {
     ...ownDependencies,
-    ...{ store, slices, log, logLevel, observer, version: SERVER_VERSION, reads: new ReadBudget() },
+    ...{ store, slices, log, logLevel, observer, version: SERVER_VERSION },
+    reads: new ReadBudget({}, ownDependencies.limits?.owners),
     refusalDelays: new RefusalDelays(EVENT_LOOP, elapsedMs),
     publicUrl: () => addresses.publicUrl,
     ...(processLimits ? { connectionLimits: processLimits } : {}),

@@ -164,7 +164,7 @@ export function bodySizeLimit(
   context: LimitsContext,
   operation: Operation,
   instanceId: string | null,
-): Omit<BodyOptions, 'owner'> {
+): Omit<BodyOptions, 'owners'> {
   const limit = instanceId === null ? null : (context.limits?.messageLimit(instanceId) ?? null);
   if (limit === null || instanceId === null) return { maxBytes: maxBodyBytesOf(operation) };
   const { plan, maxBytes: maxMessageBytes } = limit;

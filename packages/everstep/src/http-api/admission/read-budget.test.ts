@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError } from '../../contract/error-codes.js';
+import { ownersOf } from '../../fairness/owners.fixture.js';
 import { ReadBudget } from './read-budget.js';
 
 const NEVER = new AbortController().signal;
@@ -53,4 +54,43 @@ test('rejects a response that waited too long or finds the queue full', async ()
   const abandoned = budget.take('d', 1, gone.signal, 60_000);
   gone.abort();
   await assert.rejects(abandoned, isBusy);
+});
+
+const SHARED = { maxBytes: 64, maxBytesOfOwner: 32, maxWaiting: 10, waitMs: 60_000 };
+
+test('an owner at its limit with many waiting reads does not affect the reads of others', async () => {
+  const budget = new ReadBudget(SHARED, ownersOf('hog1', 'quiet1', 'calm1'));
+  await budget.take('hog1', 32, NEVER);
+  let rejectedCount = 0;
+  const reject = (error: unknown): void => {
+    assert.ok(isBusy(error));
+    rejectedCount++;
+  };
+  for (let n = 0; n < 20; n++) budget.take('hog1', 32, NEVER).catch(reject);
+  assert.equal(await settles(budget.take('quiet1', 1, NEVER)), true);
+  assert.equal(rejectedCount, 15, 'the other reads use its share of the waiting positions');
+  const calm = budget.take('calm1', 31, NEVER);
+  assert.equal(await settles(calm), true, 'the waiting reads of 32 bytes do not block it');
+  const last = budget.take('quiet1', 31, NEVER);
+  assert.equal(await settles(last), false, 'all memory is in use');
+  (await calm)();
+  assert.equal(await settles(last), true);
+});
+
+test('the instances of an account cannot use all memory together, and one leaves memory to the other', async () => {
+  const budget = new ReadBudget(SHARED, ownersOf('hog1', 'hog2', 'quiet1'));
+  await budget.take('hog1', 10, NEVER);
+  const second = budget.take('hog1', 10, NEVER);
+  assert.equal(await settles(second), false, 'an instance with several reads gets at most half of the share of its account');
+  assert.equal(await settles(budget.take('hog2', 22, NEVER)), true);
+  assert.equal(await settles(budget.take('hog2', 1, NEVER)), false, 'the account is at its limit');
+  assert.equal(await settles(budget.take('quiet1', 32, NEVER)), true);
+  assert.equal(budget.bytes, 64);
+});
+
+test('the instances of the only account may use all memory together', async () => {
+  const budget = new ReadBudget(SHARED, ownersOf('shop1', 'shop2'));
+  for (const instanceId of ['shop1', 'shop2'])
+    for (const bytes of [20, 12]) assert.equal(await settles(budget.take(instanceId, bytes, NEVER)), true);
+  assert.equal(await settles(budget.take('shop1', 1, NEVER)), false);
 });

@@ -45,7 +45,7 @@ function identityOf(admitted: Admitted | undefined): Identity {
       return identityOfUser(admitted.session.principal);
     case 'index': {
       const { indexId, principal, accountId } = admitted.caller;
-      if (principal) return { ...identityOfUser(principal), accountIds: accountId ? [accountId] : [] };
+      if (principal) return { ...identityOfUser(principal), accountIds: [accountId] };
       return { ...ANONYMOUS, actor: `token of ${indexId}`, credential: `token of ${indexId}` };
     }
     default:

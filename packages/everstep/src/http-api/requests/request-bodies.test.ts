@@ -64,6 +64,34 @@ test('limits the bytes of unfinished bodies per caller and releases them when th
   assert.equal((await responseTo(taken)).status, 200);
 });
 
+test('the instances of an account have one limit together while another account owns instances', async () => {
+  const { store, limits, authority } = harness;
+  for (const userId of ['usr_hog', 'usr_quiet'])
+    await store.accounts.createUser({
+      user: { userId, email: `${userId}@w.test`, createdAt: 1 },
+      apiKey: { apiKeyId: `key_${userId}`, userId, name: 'first', keyHash: userId, createdAt: 1 },
+    });
+  const assign = async (instanceId: string, accountId: string): Promise<void> => {
+    await store.accounts.changeInstance({ instanceId, change: { accountId } });
+    await limits.forget(instanceId);
+  };
+  for (const instanceId of ['qi_1', 'qi_2']) await assign(instanceId, 'usr_hog');
+  const token = await authority.issueToken({ instanceId: 'qi_2', access: 'read-write' });
+  const statusOfSecond = async (): Promise<number | undefined> => {
+    const slow = trigger();
+    await upload(slow, 1_500);
+    const second = trigger({ authorization: `Bearer ${token}` });
+    second.end('x'.repeat(501));
+    const { status } = await responseTo(second);
+    slow.destroy();
+    while (bodies.bytes > 0) await new Promise(setImmediate);
+    return status;
+  };
+  assert.equal(await statusOfSecond(), 200);
+  await assign('qi_us', 'usr_quiet');
+  assert.equal(await statusOfSecond(), 429);
+});
+
 test('one caller at its limit does not block others', async () => {
   const slow = trigger();
   await upload(slow, 2_000);

@@ -20,8 +20,8 @@ export const BODY_LIMITS: BodyLimits = {
 };
 
 export interface BodyOptions {
-  /** Owner for whom the bytes are counted. */
-  readonly owner: string;
+  /** Owners for whom the bytes are counted. The limit applies to each of them. */
+  readonly owners: readonly string[];
   readonly maxBytes: number;
   /** Returns the error for a body that has more than `maxBytes`; `bytes` have arrived or were announced. */
   readonly createSizeError?: (maxBytes: number, bytes: number) => ApiError;
@@ -57,7 +57,7 @@ export class RequestBodies {
   collect(
     request: FastifyRequest,
     reply: FastifyReply,
-    { owner, maxBytes, createSizeError = tooLargeError }: BodyOptions,
+    { owners, maxBytes, createSizeError = tooLargeError }: BodyOptions,
   ): Promise<ReceivedBody> {
     const { raw, headers } = request;
     const contentLength = headers['content-length'] === undefined ? null : Number(headers['content-length']);
@@ -67,7 +67,7 @@ export class RequestBodies {
       let length = 0;
       let countedBytes = 0;
       reply.raw.once('close', () => {
-        this.add(owner, -countedBytes);
+        this.add(owners, -countedBytes);
         countedBytes = 0;
         if (!raw.complete) reject(new ApiError('bad-request', 'the request ended before it was complete'));
       });
@@ -78,12 +78,12 @@ export class RequestBodies {
       };
       const receiveChunk = (chunk: Buffer): void => {
         length += chunk.length;
-        const refusal = length > maxBytes ? createSizeError(maxBytes, length) : this.refusalFor(owner, chunk.length);
+        const refusal = length > maxBytes ? createSizeError(maxBytes, length) : this.refusalFor(owners, chunk.length);
         if (refusal) {
           stop(refusal);
           return;
         }
-        this.add(owner, chunk.length);
+        this.add(owners, chunk.length);
         countedBytes += chunk.length;
         chunks.push(chunk);
       };
@@ -97,9 +97,9 @@ export class RequestBodies {
     });
   }
 
-  private refusalFor(owner: string, bytes: number): ApiError | null {
+  private refusalFor(owners: readonly string[], bytes: number): ApiError | null {
     const { maxBytesTotal, maxBytesOfOwner } = this.limits;
-    if ((this.bytesByOwner.get(owner) ?? 0) + bytes > maxBytesOfOwner)
+    if (owners.some((owner) => (this.bytesByOwner.get(owner) ?? 0) + bytes > maxBytesOfOwner))
       return new ApiError(
         'rate-limited',
         'this caller is sending too many bytes of request bodies at once; send fewer requests in parallel',
@@ -110,10 +110,12 @@ export class RequestBodies {
     return null;
   }
 
-  private add(owner: string, bytes: number): void {
+  private add(owners: readonly string[], bytes: number): void {
     this.heldBytes += bytes;
-    const ownerBytes = (this.bytesByOwner.get(owner) ?? 0) + bytes;
-    if (ownerBytes > 0) this.bytesByOwner.set(owner, ownerBytes);
-    else this.bytesByOwner.delete(owner);
+    for (const owner of owners) {
+      const ownerBytes = (this.bytesByOwner.get(owner) ?? 0) + bytes;
+      if (ownerBytes > 0) this.bytesByOwner.set(owner, ownerBytes);
+      else this.bytesByOwner.delete(owner);
+    }
   }
 }

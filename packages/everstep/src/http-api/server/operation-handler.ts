@@ -30,20 +30,28 @@ const REFUSAL_STATUSES: readonly number[] = [400, 401, 403, 404];
 
 const EMPTY_BODY: ReceivedBody = { length: 0, bytes: () => NO_BODY };
 
-/** Returns the owner whose share a body or a large response uses. */
+/**
+ * Returns the owner whose share a body or a large response uses, and whose turn a slice of work is: a queue instance, the
+ * account that owns a search index, or a caller that counts as a separate account.
+ */
 function ownerOf(admitted: Admitted, request: FastifyRequest): string {
   switch (admitted.access) {
     case 'open':
       return `address ${networkOf(callerIpOf(request))}`;
     case 'token':
-      return `instance ${admitted.caller.instanceId}`;
+      return admitted.caller.instanceId;
     case 'account':
       return `user ${admitted.principal.user.userId}`;
     case 'session':
       return `user ${admitted.session.principal.user.userId}`;
     case 'index':
-      return `index ${admitted.caller.indexId}`;
+      return admitted.caller.accountId;
   }
+}
+
+/** Returns the owners whose limits apply to a body: also the account, if several accounts share the memory. */
+function bodyOwnersOf(owner: string, { limits }: Pick<ApiContext, 'limits'>): readonly string[] {
+  return limits?.owners.isShared ? [owner, `account ${limits.owners.accountOf(owner)}`] : [owner];
 }
 
 /** Returns the function that converts a response to JSON without the data that the caller may not read. */
@@ -104,7 +112,7 @@ export function createOperationHandler(
     if (!hasBody(request)) return EMPTY_BODY;
     try {
       return await bodies.collect(request, reply, {
-        owner: ownerOf(admitted, request),
+        owners: bodyOwnersOf(ownerOf(admitted, request), context),
         ...bodySizeLimit(context, operation, admitted.access === 'token' ? admitted.caller.instanceId : null),
       });
     } catch (error) {
@@ -121,8 +129,6 @@ export function createOperationHandler(
     const body = await collectBody(request, reply, admission);
     const owner = ownerOf(admission.admitted, request);
     const { admitted } = admission;
-    // Slices take turns by account. The instance identifies the account.
-    const sliceKey = admitted.access === 'token' ? admitted.caller.instanceId : owner;
     const work = async () => {
       const input = readInput(operation, request, body.bytes(), {
         dialect: admission.dialect,
@@ -137,7 +143,7 @@ export function createOperationHandler(
       });
       return auditRecorder.run({ operation, admitted, input }, () => operation.run(input, context, admitted));
     };
-    const pendingResponse = body.length < LONG_BYTES ? work() : context.slices.run(sliceKey, work);
+    const pendingResponse = body.length < LONG_BYTES ? work() : context.slices.run(owner, work);
     const { status, body: responseBody, headers = {} } = await pendingResponse;
     endConnection(reply);
     reply.headers({ ...API_HEADERS, [REQUEST_ID_HEADER]: request.id, ...headers });
@@ -148,7 +154,7 @@ export function createOperationHandler(
     const encoding = responseEncoding(operation, request);
     if (responseBody instanceof StreamedJson) {
       if (request.method === 'HEAD') return reply.send('');
-      const parts = responseBody.stream(serializerFor(admission), (work) => context.slices.run(sliceKey, work));
+      const parts = responseBody.stream(serializerFor(admission), (work) => context.slices.run(owner, work));
       return sendEncoded(reply, compression.stream(parts, encoding));
     }
     const text = serializerFor(admission)(responseBody);

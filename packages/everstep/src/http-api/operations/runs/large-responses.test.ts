@@ -200,7 +200,7 @@ test('a page of dead letters ends before an entry that would make it too large',
 
 test('rejects a large response that gets no memory in time with 503, but not a small one', async () => {
   const [long, short] = [await longRun([2 * MiB]), await longRun([100])];
-  const release = await reads.take('instance qi_1', LIMITS.maxReadBytesOfInstance, new AbortController().signal);
+  const release = await reads.take('qi_1', LIMITS.maxReadBytesOfOwner, new AbortController().signal);
   try {
     const refused = await harness.call('GET', `/v2/workflows/runs/${long}`);
     assert.deepEqual([refused.status, refused.headers['svc-error-code']], [503, 'unavailable']);

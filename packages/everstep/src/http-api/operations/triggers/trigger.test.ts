@@ -171,7 +171,7 @@ test('waiting for the result returns it, or 202 when the time is up', async () =
 });
 
 test('a trigger whose result gets no memory in time returns 202, because an error would start the run again', async () => {
-  const release = await memory.take('instance qi_1', LIMITS.maxReadBytesOfInstance, new AbortController().signal);
+  const release = await memory.take('qi_1', LIMITS.maxReadBytesOfOwner, new AbortController().signal);
   const path = '/v2/trigger/http://w.test/ok';
   const waiting = await harness.call<RunResult>('POST', path, { headers: { 'svc-wait-for-result': 'true' }, body: LONG_BODY });
   release();
