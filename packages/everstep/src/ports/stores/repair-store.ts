@@ -168,14 +168,27 @@ export interface RepairStore extends RepairItemStore {
     readonly canary?: number;
     readonly audit?: AuditEntry;
   }): Promise<boolean>;
-  /** Claims repairs that are due at or before `before` (Unix ms) and that no other process drives, earliest first. */
+  /**
+   * Claims repairs that are due at or before `before` (Unix ms) and that no other process drives: those that are driven by
+   * `driver` already keep their lease, which is renewed when less than half of it remains. Returns the earliest repair of each
+   * instance before the second one of any instance.
+   */
   claimDue(query: {
     readonly before: number;
     readonly limit: number;
+    readonly limitPerInstance: number;
+    /** Repairs that are not returned. */
+    readonly except: readonly RepairId[];
     readonly driver: RepairDriver | null;
   }): Promise<readonly RepairRecord[]>;
-  /** Returns the time when `due` can return the next repair, Unix ms; null if there is none. */
-  nextAt(query: { readonly nodeId: string | null }): Promise<number | null>;
+  /** Renews the leases of those of the repairs that `driver` still drives, when less than half remains at `now` (Unix ms). */
+  renewLeases(query: {
+    readonly repairIds: readonly RepairId[];
+    readonly now: number;
+    readonly driver: RepairDriver;
+  }): Promise<void>;
+  /** Returns the earliest time after `after` when a process can claim a repair, Unix ms; null if there is none. */
+  nextAt(query: { readonly nodeId: string | null; readonly after: number }): Promise<number | null>;
 
   /**
    * Removes ended repairs with their entries, a limited number of rows per call: those that ended before `before` (Unix ms; null

@@ -5,6 +5,8 @@ import type { StepReply } from '@everstep/sdk/protocol';
 import { PART } from '../../config/limits.js';
 import type { WorkSlices } from '../../fairness/work-slices.js';
 import type { StepCall } from '../../ports/step-caller.js';
+import { ONE_OWNER } from '../../ports/stores/instance-owners.js';
+import type { Store } from '../../ports/stores/store.js';
 import {
   aloneInCluster,
   type Bench,
@@ -68,6 +70,7 @@ class BlockedSlices implements Pick<WorkSlices, 'run'> {
 /** Runs the test with blocked slices, which are released at its end. */
 async function withBlockedSlices(
   work: (bench: Bench, slices: BlockedSlices, endpoint: Endpoint) => Promise<void>,
+  options: Parameters<typeof withRuntime>[2] = {},
 ): Promise<void> {
   const endpoint = new Endpoint();
   const slices = new BlockedSlices();
@@ -80,8 +83,17 @@ async function withBlockedSlices(
         slices.release();
       }
     },
-    { slices },
+    { ...options, slices },
   );
+}
+
+/** Advances the clock in short steps, without waiting until the runtime is idle. */
+async function pass({ clock }: Bench, ms: number): Promise<void> {
+  for (let passedMs = 0; passedMs < ms; passedMs += 50) {
+    await settle();
+    clock.move(50);
+  }
+  await settle();
 }
 
 test('a node that copies long journals for longer than its lease keeps the repair', async () => {
@@ -134,21 +146,14 @@ test('copies of long journals delay neither other repairs nor commands, and a pa
   await withBlockedSlices(async (bench, slices, endpoint) => {
     await failRuns(bench, { [LONG]: 2, [SHORT]: 3 });
     endpoint.isBroken = false;
-    const pass = async (ms: number) => {
-      for (let passedMs = 0; passedMs < ms; passedMs += 50) {
-        await settle();
-        bench.clock.move(50);
-      }
-      await settle();
-    };
     const long = await plan(bench, 'resume', { workflowUrls: [LONG] });
     await start(bench, long, FAST_START);
-    await pass(500);
+    await pass(bench, 500);
     assert.equal(slices.started, 1);
 
     const short = await plan(bench, 'resume', { workflowUrls: [SHORT] });
     await start(bench, short, FAST_START);
-    await pass(1_000);
+    await pass(bench, 1_000);
     assert.deepEqual([(await currentRepair(bench, short)).phase, endpoint.finished], ['done', [SHORT, SHORT, SHORT]]);
 
     assert.equal((await change(bench, long, { kind: 'pause' })).repair.phase, 'paused');
@@ -162,6 +167,72 @@ test('copies of long journals delay neither other repairs nor commands, and a pa
     const { phase, counts } = await currentRepair(bench, long);
     assert.deepEqual([phase, counts.succeeded], ['done', 2]);
   });
+});
+
+test('a repair that is being driven does not delay the next step of another one', async () => {
+  await withBlockedSlices(async (bench, slices, endpoint) => {
+    await failRuns(bench, { [LONG]: 1, [SHORT]: 1 });
+    endpoint.isBroken = false;
+    await start(bench, await plan(bench, 'resume', { workflowUrls: [LONG] }), FAST_START);
+    await pass(bench, 500);
+    assert.equal(slices.started, 1);
+    const deletion = await plan(bench, 'delete', { workflowUrls: [SHORT] });
+    await start(bench, deletion, { ratePerSecond: null, canary: null, undoMs: 1_100 });
+    await pass(bench, 1_050);
+    assert.notEqual((await currentRepair(bench, deletion)).phase, 'done');
+    await pass(bench, 50);
+    assert.equal((await currentRepair(bench, deletion)).phase, 'done');
+  });
+});
+
+test('many due repairs of an account neither end the leases of those that are driven nor delay other accounts', async () => {
+  const stores: Store[] = [];
+  const wrap = (store: Store): Store => {
+    const leased = withLeases(store);
+    stores.push(leased);
+    return leased;
+  };
+  const owners = { ...ONE_OWNER, accountOf: (instanceId: string) => instanceId };
+  const cluster = aloneInCluster(() => []);
+  await withBlockedSlices(
+    async (bench, slices, endpoint) => {
+      await failRuns(bench, { [LONG]: 1 });
+      endpoint.isBroken = false;
+      const driven: string[] = [];
+      for (let n = 0; n < 5; n++) {
+        const planned = await plan(bench, 'resume');
+        await start(bench, planned, FAST_START);
+        driven.push(planned.repair.repairId);
+      }
+      await pass(bench, 500);
+      assert.equal(slices.started, driven.length);
+      const record = await bench.store.repairs.find({ ...INSTANCE, repairId: driven[0] ?? '' });
+      assert.ok(record);
+      for (let n = 0; n < 110; n++)
+        await bench.store.repairs.create({
+          record: { ...record, repair: { ...record.repair, repairId: `rep_${n}` }, wakeAt: 0 },
+          driver: null,
+        });
+      await pass(bench, 6_000);
+      const claimed = await stores[0]?.repairs.claimDue({
+        ...{ before: bench.clock.now(), limit: 1_000, limitPerInstance: 1_000, except: [] },
+        driver: { nodeId: 'n_2', until: bench.clock.now() + 1 },
+      });
+      assert.ok(claimed && claimed.length > 0);
+      assert.deepEqual(
+        claimed.filter(({ repair }) => driven.includes(repair.repairId)),
+        [],
+      );
+      const planning = bench.runtime.repairs.plan({
+        ...{ instanceId: 'qi_2', action: 'resume', filter: { kind: 'workflow' }, overrides: {}, createdBy: 'a@b.c' },
+      });
+      await pass(bench, 1_000);
+      const { items } = await bench.store.repairs.list({ instanceId: 'qi_2', after: null, limit: 1 });
+      assert.equal(items[0]?.repair.phase, 'planned');
+      await planning;
+    },
+    { wrap, owners, cluster },
+  );
 });
 
 test('a runtime that stops does not wait for the rest of long copies, and the next one starts each entry once', async () => {

@@ -99,7 +99,10 @@ export async function deadLetterIdsOf(bench: Pick<Bench, 'store'>): Promise<read
   return (await bench.store.listDeadLetterIds(page)).items;
 }
 
-/** Returns the store with leases for its repairs, as in a store that several nodes share. `nextAt` is exact for a single repair. */
+/**
+ * Returns the store with leases for its repairs, as in a store that several nodes share. `nextAt` is exact for a single repair.
+ * A lease is renewed only by `renewLeases`, `put` and a claim that returns the repair.
+ */
 export function withLeases(store: Store): Store {
   const { repairs } = store;
   const leases = new Map<string, RepairDriver>();
@@ -117,8 +120,9 @@ export function withLeases(store: Store): Store {
         if (isWritten) note(query.record.repair.repairId, query.driver);
         return isWritten;
       },
-      async claimDue({ before, limit, driver }) {
-        const dueRepairs = await repairs.claimDue({ before, limit, driver: null });
+      async claimDue({ driver, ...query }) {
+        const { before } = query;
+        const dueRepairs = await repairs.claimDue({ ...query, driver: null });
         const freeRepairs = dueRepairs.filter(({ repair: { repairId } }) => {
           const lease = leases.get(repairId);
           return !lease || lease.nodeId === driver?.nodeId || lease.until <= before;
@@ -126,10 +130,14 @@ export function withLeases(store: Store): Store {
         for (const { repair } of freeRepairs) note(repair.repairId, driver);
         return freeRepairs;
       },
-      async nextAt({ nodeId }) {
-        const at = await repairs.nextAt({ nodeId });
+      async renewLeases({ repairIds, driver }) {
+        for (const { repairId } of repairIds) if (leases.get(repairId)?.nodeId === driver.nodeId) note(repairId, driver);
+      },
+      async nextAt({ nodeId, after }) {
         const [lease] = leases.values();
-        return at === null || !lease || lease.nodeId === nodeId ? at : Math.max(at, lease.until);
+        if (!lease || lease.nodeId === nodeId) return repairs.nextAt({ nodeId, after });
+        const at = await repairs.nextAt({ nodeId, after: -1 });
+        return at === null ? null : Math.max(at, lease.until);
       },
     },
   };

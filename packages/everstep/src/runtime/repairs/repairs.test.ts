@@ -327,6 +327,59 @@ test('two processes that drive one repair at the same time start nothing twice',
   });
 });
 
+test('a command on a repair takes effect immediately after a check of its runs that was in progress', async () => {
+  let isBroken = true;
+  const { respond } = new Endpoints();
+  // A run that the repair starts does not end.
+  const caller = new ScriptedCaller((call) =>
+    isBroken || call.workflowUrl === B ? respond(call) : new Promise<never>(() => {}),
+  );
+  let checking: Promise<void> | null = null;
+  const wrap = (store: Store): Store => ({
+    ...store,
+    repairs: {
+      ...store.repairs,
+      async endedItems(query) {
+        await checking;
+        return store.repairs.endedItems(query);
+      },
+    },
+  });
+  await withRuntime(
+    caller,
+    async (bench) => {
+      const pass = async (ms: number): Promise<void> => {
+        for (let passedMs = 0; passedMs < ms; passedMs += 50) {
+          await settle();
+          bench.clock.move(50);
+        }
+        await settle();
+      };
+      await failRuns(bench, { [A]: 2 });
+      isBroken = false;
+      const planned = await plan(bench, 'resume', { workflowUrls: [A] });
+      await start(bench, planned, { ...FAST_START, ratePerSecond: 0.01 });
+      await pass(2_000);
+      await change(bench, planned, { kind: 'pause' });
+      await pass(2_000);
+      assert.equal((await currentRepair(bench, planned)).counts.started, 1);
+      let finishCheck = (): void => {};
+      checking = new Promise((resolve) => {
+        finishCheck = resolve;
+      });
+      await failRuns(bench, { [B]: 1 });
+      await pass(200);
+      await change(bench, planned, { kind: 'continue', ratePerSecond: 1_000 });
+      await pass(100);
+      checking = null;
+      finishCheck();
+      await pass(200);
+      assert.equal((await currentRepair(bench, planned)).counts.started, 2);
+    },
+    { wrap },
+  );
+});
+
 test('what a repair starts does not contain the audit entry of the request that started it', async () => {
   await withFailed({ [A]: 3 }, async (bench, endpoints) => {
     const planned = await plan(bench, 'resume');
@@ -352,7 +405,7 @@ test('the entries of a plan that is aborted before its start are removed, and it
     const { phase, counts, stopReason } = await currentRepair(bench, planned);
     assert.deepEqual([phase, counts.pending, stopReason], ['aborted', 600, 'aborted-by-hand']);
     assert.equal((await deadLetterIdsOf(bench)).length, 600);
-    assert.equal(await bench.store.repairs.nextAt({ nodeId: null }), null);
+    assert.equal(await bench.store.repairs.nextAt({ nodeId: null, after: 0 }), null);
   });
 });
 

@@ -23,7 +23,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
-import type { RepairDriver, RepairRecord, RepairStore } from '../../ports/stores/repair-store.js';
+import type { RepairDriver, RepairId, RepairRecord, RepairStore } from '../../ports/stores/repair-store.js';
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
 import type {
   PlanRepairCommand,
@@ -39,11 +39,11 @@ import { RepairWrites } from './repair-writes.js';
 
 /** Maximum number of due repairs of one account that are driven at the same time. */
 const MAX_DRIVEN_REPAIRS = 5;
-/** Maximum number of due repairs that a round reads to choose from, in addition to those that are being driven. */
+/** Maximum number of due repairs that a round reads to choose from. */
 const MAX_DUE_REPAIRS = 100;
+/** The same maximum for one queue instance: one more than an account can have driven, so that a round notices that some wait. */
+const MAX_DUE_REPAIRS_OF_INSTANCE = MAX_DRIVEN_REPAIRS + 1;
 const RETRY_AFTER_FAULT_MS = 1_000;
-/** Minimum time between two rounds that find no repair to drive, while a due one is already being driven. */
-const BUSY_CHECK_MS = 250;
 /** A request to plan receives its response after at most this time, while planning continues. */
 const PLANNED_WITHIN_MS = 2_000;
 /** Delay after the end of a run, so that simultaneous ends are handled together. */
@@ -52,7 +52,7 @@ const AFTER_END_MS = 100;
 const WATCH_MS = 15_000;
 /** The same maximum if other processes also end runs and start repairs. */
 const WATCH_OTHERS_MS = 1_000;
-/** Lease of a repair; other processes take it over when it expires. Each round renews the leases of the due repairs. */
+/** Lease of a repair; other processes take it over when it expires. Rounds renew it when less than half of it remains. */
 const LEASE_MS = 5_000;
 const MAX_TRIES = 20;
 
@@ -80,6 +80,8 @@ interface BusyRepair {
   readonly until: number;
   /** Whether a run has ended while it was being driven. */
   hasMissedEnd: boolean;
+  /** Whether a command has changed it while it was being driven. */
+  hasMissedChange: boolean;
 }
 
 export class Repairs implements RepairService {
@@ -99,7 +101,7 @@ export class Repairs implements RepairService {
   private lastRound: Promise<void> = Promise.resolve();
   private isRoundQueued = false;
   private isEndCheckQueued = false;
-  /** Whether due repairs wait because their account has too many that are being driven. */
+  /** Whether due repairs wait, because their account has too many that are being driven or too many are due. */
   private hasWaitingRepairs = false;
   private stopping = new AbortController();
 
@@ -208,6 +210,8 @@ export class Repairs implements RepairService {
       // A round that started in the meantime has changed entries, and the counts are not known to be exact.
       if (this.rounds.isExact(record) || change.kind === 'start') this.rounds.noteExact(writtenRecord);
       this.watchedRepairs.delete(repairId);
+      const busyRepair = this.busyRepairs.get(repairId);
+      if (busyRepair) busyRepair.hasMissedChange = true;
       return { kind: 'changed', record: writtenRecord };
     }
     throw new Error(`the repair ${repairId} was changed repeatedly by other processes`);
@@ -216,6 +220,10 @@ export class Repairs implements RepairService {
   private driver(): RepairDriver | null {
     const { cluster, clock } = this.options;
     return cluster && { nodeId: cluster.nodeId, until: clock.now() + LEASE_MS };
+  }
+
+  private busyIds(): readonly RepairId[] {
+    return [...this.busyRepairs].map(([repairId, { instanceId }]) => ({ instanceId, repairId }));
   }
 
   /** Counts the work as in progress until it settles. */
@@ -261,15 +269,18 @@ export class Repairs implements RepairService {
         return;
       }
       for (const [repairId, { until }] of this.busyRepairs) if (until <= clock.now()) this.busyRepairs.delete(repairId);
-      const limit = MAX_DUE_REPAIRS + this.busyRepairs.size;
-      const dueRepairs = await repairs.claimDue({ before: clock.now(), limit, driver: this.driver() });
+      const [before, driver, busyIds] = [clock.now(), this.driver(), this.busyIds()];
+      if (driver && busyIds.length > 0) await repairs.renewLeases({ repairIds: busyIds, now: before, driver });
+      const dueRepairs = await repairs.claimDue({
+        ...{ before, limit: MAX_DUE_REPAIRS, limitPerInstance: MAX_DUE_REPAIRS_OF_INSTANCE },
+        ...{ except: busyIds, driver },
+      });
       if (this.isStopped) return;
-      for (const record of [...this.chooseInTurns(dueRepairs), ...this.watchedRepairsExcept(dueRepairs)])
+      for (const record of [...this.chooseInTurns(dueRepairs), ...this.watchedRepairsExcept(dueRepairs, before)])
         void this.track(this.drive(record));
-      const nextAt = await repairs.nextAt({ nodeId: cluster?.nodeId ?? null });
-      // A busy repair can still be due.
-      const earliestAt = this.busyRepairs.size > 0 ? clock.now() + BUSY_CHECK_MS : 0;
-      if (nextAt !== null) this.scheduleAt(Math.max(nextAt, earliestAt));
+      // Repairs that are still due are being driven, have failed, or wait for one that is being driven.
+      const nextAt = await repairs.nextAt({ nodeId: cluster?.nodeId ?? null, after: before });
+      this.scheduleAt(Math.min(nextAt ?? Number.POSITIVE_INFINITY, ...[...this.busyRepairs.values()].map(({ until }) => until)));
       if (cluster) this.scheduleAt(clock.now() + WATCH_OTHERS_MS);
     } catch (error) {
       if (!writes.noteFailure(error)) log.error({ error: String(error) }, 'could not read due repairs, retrying in 1 s');
@@ -290,11 +301,9 @@ export class Repairs implements RepairService {
     };
     for (const { instanceId, until } of this.busyRepairs.values())
       if (until === Number.POSITIVE_INFINITY) countDriven(instanceId);
-    const candidates = dueRepairs
-      .filter(({ repair }) => !this.busyRepairs.has(repair.repairId))
-      .map((record) => ({ instanceId: record.repair.instanceId, record }));
+    const candidates = dueRepairs.map((record) => ({ instanceId: record.repair.instanceId, record }));
     const chosenRecords: RepairRecord[] = [];
-    this.hasWaitingRepairs = false;
+    this.hasWaitingRepairs = dueRepairs.length === MAX_DUE_REPAIRS;
     for (let turn = this.turns.next(candidates); turn !== null; turn = this.turns.next(candidates)) {
       candidates.splice(candidates.indexOf(turn), 1);
       if (countDriven(turn.instanceId)) chosenRecords.push(turn.record);
@@ -303,14 +312,15 @@ export class Repairs implements RepairService {
     return chosenRecords;
   }
 
-  /** Returns the repairs whose runs may have ended, as this process last wrote them. */
-  private watchedRepairsExcept(dueRepairs: readonly RepairRecord[]): readonly RepairRecord[] {
+  /** Returns the repairs whose runs may have ended, as this process last wrote them. Those that were due at `now` wait. */
+  private watchedRepairsExcept(dueRepairs: readonly RepairRecord[], now: number): readonly RepairRecord[] {
     if (!this.isEndCheckQueued) return [];
     this.isEndCheckQueued = false;
     for (const busyRepair of this.busyRepairs.values()) busyRepair.hasMissedEnd = true;
     const dueIds = new Set(dueRepairs.map(({ repair }) => repair.repairId));
     return [...this.watchedRepairs.values()].filter(
-      ({ repair: { repairId } }) => !dueIds.has(repairId) && !this.busyRepairs.has(repairId),
+      ({ repair: { repairId }, wakeAt }) =>
+        !dueIds.has(repairId) && !this.busyRepairs.has(repairId) && (wakeAt === null || wakeAt > now),
     );
   }
 
@@ -318,21 +328,22 @@ export class Repairs implements RepairService {
   private async drive(record: RepairRecord): Promise<void> {
     const { clock, log, writes } = this.options;
     const { repairId, instanceId } = record.repair;
-    const busyRepair: BusyRepair = { instanceId, until: Number.POSITIVE_INFINITY, hasMissedEnd: false };
+    const busyRepair: BusyRepair = { instanceId, until: Number.POSITIVE_INFINITY, hasMissedEnd: false, hasMissedChange: false };
     this.busyRepairs.set(repairId, busyRepair);
     try {
       const drivenRecord = await this.driveOnce(record);
       this.busyRepairs.delete(repairId);
-      if (drivenRecord === null || this.hasWaitingRepairs) this.queueRound();
+      if (drivenRecord === null || busyRepair.hasMissedChange) this.queueRound();
       else if (drivenRecord.wakeAt !== null) this.scheduleAt(drivenRecord.wakeAt);
     } catch (error) {
       const until = clock.now() + RETRY_AFTER_FAULT_MS;
-      this.busyRepairs.set(repairId, { instanceId, until, hasMissedEnd: false });
+      this.busyRepairs.set(repairId, { instanceId, until, hasMissedEnd: false, hasMissedChange: false });
       this.watchedRepairs.delete(repairId);
       this.scheduleAt(until);
       if (!this.isStopped && !writes.noteFailure(error))
         log.error({ instanceId, repairId, error: String(error) }, 'repair step failed, retrying in 1 s');
     }
+    if (this.hasWaitingRepairs) this.queueRound();
     if (busyRepair.hasMissedEnd) this.onRunEnded();
   }
 

@@ -20,6 +20,8 @@ import {
 } from './samples.js';
 
 const ID = { instanceId: INSTANCE, repairId: 'rep_00000000000000000000000001' };
+/** Claims all repairs that are due. */
+const ANY_DUE = { limit: 5, limitPerInstance: 5, except: [] };
 const node = (nodeId: string, until: number): RepairDriver => ({ nodeId, until });
 
 const record = (changes: Partial<Repair> = {}, overrides: Partial<RepairRecord> = {}): RepairRecord => ({
@@ -184,13 +186,33 @@ export function repairConformance(open: OpenStore): void {
         const ids = ['rep_a', 'rep_b', 'rep_c'];
         for (const [n, repairId] of ids.entries())
           await store.repairs.create({ record: record({ repairId }, { wakeAt: n === 2 ? null : T0 + 10 - n }), driver: null });
-        const dueRepairs = await store.repairs.claimDue({ before: T0 + 10, limit: 5, driver: null });
+        const dueRepairs = await store.repairs.claimDue({ ...ANY_DUE, before: T0 + 10, driver: null });
         assert.deepEqual(
           dueRepairs.map(({ repair }) => repair.repairId),
           ['rep_b', 'rep_a'],
         );
-        assert.deepEqual(await store.repairs.claimDue({ before: T0 + 8, limit: 5, driver: null }), []);
-        assert.equal(await store.repairs.nextAt({ nodeId: null }), T0 + 9);
+        assert.deepEqual(await store.repairs.claimDue({ ...ANY_DUE, before: T0 + 8, driver: null }), []);
+        const nextTimes = [8, 9, 10].map((after) => store.repairs.nextAt({ nodeId: null, after: T0 + after }));
+        assert.deepEqual(await Promise.all(nextTimes), [T0 + 9, T0 + 10, null]);
+      }),
+    );
+
+    test(
+      'many due repairs of an instance do not hide those of others, and excluded ones are not counted',
+      withStore(open, async (store) => {
+        const ids = ['rep_a', 'rep_b', 'rep_c', 'rep_d'];
+        for (const [n, repairId] of ids.entries())
+          await store.repairs.create({ record: record({ repairId }, { wakeAt: T0 + n }), driver: null });
+        const otherRepair = record({ repairId: 'rep_e', instanceId: OTHER_INSTANCE }, { wakeAt: T0 + 9 });
+        await store.repairs.create({ record: otherRepair, driver: null });
+        const claimDue = async (limit: number, limitPerInstance: number, exceptIds: readonly string[] = []) => {
+          const except = exceptIds.map((repairId) => ({ instanceId: INSTANCE, repairId }));
+          const dueRepairs = await store.repairs.claimDue({ before: T0 + 9, limit, limitPerInstance, except, driver: null });
+          return dueRepairs.map(({ repair }) => repair.repairId).join();
+        };
+        assert.equal(await claimDue(5, 2), 'rep_a,rep_e,rep_b');
+        assert.equal(await claimDue(2, 2), 'rep_a,rep_e');
+        assert.equal(await claimDue(5, 2, ['rep_a', 'rep_c']), 'rep_b,rep_e,rep_d');
       }),
     );
 
@@ -363,16 +385,46 @@ export function sharedRepairConformance(open: OpenStore): void {
     withStore(open, async (store) => {
       await store.repairs.create({ record: record(), driver: node('a', T0 + 50) });
       const claimDue = (nodeId: string, before: number) =>
-        store.repairs.claimDue({ before, limit: 5, driver: node(nodeId, before + 50) });
+        store.repairs.claimDue({ ...ANY_DUE, before, driver: node(nodeId, before + 50) });
       assert.equal((await claimDue('b', T0 + 10)).length, 0);
-      assert.equal(await store.repairs.nextAt({ nodeId: 'b' }), T0 + 50);
-      assert.equal(await store.repairs.nextAt({ nodeId: 'a' }), T0);
-      assert.equal((await claimDue('a', T0 + 20)).length, 1);
-      assert.equal((await claimDue('b', T0 + 60)).length, 0);
-      assert.equal((await claimDue('b', T0 + 70)).length, 1);
-      assert.equal((await claimDue('a', T0 + 71)).length, 0);
-      assert.equal(await store.repairs.put({ record: record(), driver: node('a', T0 + 130) }), true);
-      assert.equal((await claimDue('a', T0 + 80)).length, 1);
+      assert.equal(await store.repairs.nextAt({ nodeId: 'b', after: T0 + 10 }), T0 + 50);
+      assert.equal(await store.repairs.nextAt({ nodeId: 'a', after: T0 - 1 }), T0);
+      assert.equal((await claimDue('a', T0 + 30)).length, 1);
+      assert.equal((await claimDue('b', T0 + 79)).length, 0);
+      assert.equal((await claimDue('b', T0 + 80)).length, 1);
+      assert.equal((await claimDue('a', T0 + 81)).length, 0);
+      assert.equal(await store.repairs.put({ record: record(), driver: node('a', T0 + 140) }), true);
+      assert.equal((await claimDue('a', T0 + 90)).length, 1);
+    }),
+  );
+
+  test(
+    'a lease is renewed when less than half of it remains, and only for its process',
+    withStore(open, async (store) => {
+      await store.repairs.create({ record: record(), driver: node('a', T0 + 50) });
+      const leaseEnd = () => store.repairs.nextAt({ nodeId: null, after: T0 });
+      const renew = (nodeId: string, now: number, id = ID) =>
+        store.repairs.renewLeases({ repairIds: [id], now, driver: node(nodeId, now + 50) });
+      const [early, late] = [T0 + 25, T0 + 26];
+      assert.equal((await store.repairs.claimDue({ ...ANY_DUE, before: early, driver: node('a', early + 50) })).length, 1);
+      await renew('a', early);
+      await renew('b', late);
+      await renew('a', late, { ...ID, repairId: 'rep_other' });
+      assert.equal(await leaseEnd(), T0 + 50);
+      await renew('a', late);
+      assert.equal(await leaseEnd(), late + 50);
+    }),
+  );
+
+  test(
+    'simultaneous plans of an instance do not exceed its limit',
+    withStore(open, async (store) => {
+      const created = await Promise.all(
+        Array.from({ length: 20 }, (_, n) =>
+          store.repairs.create({ record: record({ repairId: `rep_${n}` }), driver: null, maxOpen: 3 }),
+        ),
+      );
+      assert.equal(created.filter((isCreated) => isCreated).length, 3);
     }),
   );
 }

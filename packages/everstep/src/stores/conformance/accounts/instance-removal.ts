@@ -152,7 +152,13 @@ export function instanceRemovalConformance(open: OpenStore): void {
           schedules.map(({ instanceId }) => instanceId),
           [OTHER_INSTANCE],
         );
-        const dueRepairs = await reopened.repairs.claimDue({ before: T0 + 99, limit: 10, driver: null });
+        const dueRepairs = await reopened.repairs.claimDue({
+          before: T0 + 99,
+          limit: 10,
+          limitPerInstance: 10,
+          except: [],
+          driver: null,
+        });
         assert.deepEqual(
           dueRepairs.map(({ repair }) => repair.instanceId),
           [OTHER_INSTANCE],

@@ -1,6 +1,8 @@
 /** Several processes that commit at the same time: two stores on one database, each with its own connections. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
+import pg from 'pg';
+import { newRepair } from '../../../engine/dead-letters/repair.js';
 import type { Schedule } from '../../../engine/runs/run.js';
 import type { CommitResult, CommitUnit, Store, StoreGuard, StoreWrite } from '../../../ports/stores/store.js';
 import {
@@ -254,6 +256,44 @@ if (typeof schemas === 'string') {
       }
       for (const { key: runKey } of runs) {
         assert.equal((await first.loadRun({ runKey }))?.journalLength, 20 * nodes.length);
+      }
+    });
+
+    test('a process that claims repairs locks none while it waits for another one, so that it cannot deadlock with commits', async () => {
+      const planned = newRepair({ instanceId: INSTANCE, repairId: '', action: 'resume', createdAt: T0, createdBy: '' });
+      // They are due in the opposite order of their ids, in which commits lock them.
+      for (const [n, repairId] of ['rep_b', 'rep_a'].entries())
+        await first.repairs.create({
+          record: {
+            ...{ repair: { ...planned, repairId }, filter: { kind: 'workflow' }, overrides: {}, freezing: null },
+            ...{ wakeAt: T0 + n, version: 0 },
+          },
+          driver: null,
+        });
+      const committer = new pg.Client({ connectionString: schema.url });
+      await committer.connect();
+      try {
+        const lock = (repairId: string) =>
+          committer.query(`SELECT 1 FROM repair WHERE instance_id = $1 AND repair_id = $2 FOR SHARE NOWAIT`, [
+            INSTANCE,
+            repairId,
+          ]);
+        await committer.query('BEGIN');
+        await lock('rep_a');
+        const claiming = first.repairs.claimDue({
+          ...{ before: T0 + 9, limit: 9, limitPerInstance: 9, except: [] },
+          driver: { nodeId: 'a', until: T0 + 50 },
+        });
+        const isWaiting = 'SELECT 1 FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))';
+        while ((await committer.query(isWaiting)).rows.length === 0);
+        await lock('rep_b');
+        await committer.query('COMMIT');
+        assert.deepEqual(
+          (await claiming).map(({ repair }) => repair.repairId),
+          ['rep_b', 'rep_a'],
+        );
+      } finally {
+        await committer.end();
       }
     });
 

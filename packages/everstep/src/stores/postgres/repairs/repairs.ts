@@ -4,7 +4,7 @@ import { flag, integer, type Row, text, textOrNull } from '../../records/columns
 import { addAudit } from '../../shared/audit/audit-log.js';
 import { countsOf, ENTRY, endedPage, goneItem, ofRepair } from '../../shared/repairs/repair-items.js';
 import { createRepairs } from '../../shared/repairs/repairs.js';
-import { localWork, rows } from '../../shared/sql/procedure.js';
+import { rows, send } from '../../shared/sql/procedure.js';
 import { sql } from '../../shared/sql/sql.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
@@ -51,7 +51,8 @@ function endedItemOf(row: Row): EndedItem | null {
 export function createPostgresRepairs(sqlStore: SqlSession): RepairStore {
   return createRepairs(sqlStore, {
     addAudit,
-    noteCreation: () => localWork(() => undefined),
+    noteCreation: (instanceId) =>
+      send(sql`SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ${` everstep repairs ${instanceId}`}, 0))`),
     async describe({ instanceId, dlqIds }) {
       const entries = await sqlStore.read(
         rows(sql`

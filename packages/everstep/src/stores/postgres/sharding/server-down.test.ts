@@ -119,8 +119,8 @@ for (const [what, takeDown] of WAYS)
         await store.dueSchedules({ before: T0, limit: 10 });
         await store.nextScheduleAt();
         await store.instancesWithDueSchedules({ before: T0 });
-        await store.repairs.claimDue({ before: T0, limit: 10, driver: null });
-        await store.repairs.nextAt({ nodeId: null });
+        await store.repairs.claimDue({ before: T0, limit: 10, limitPerInstance: 10, except: [], driver: null });
+        await store.repairs.nextAt({ nodeId: null, after: 0 });
         await store.accounts.dueBudgetAlerts({ before: T0, limit: 10 });
         await store.accounts.nextBudgetAlertAt({ after: 0 });
         await store.findInvoker({ childRunKey: others });

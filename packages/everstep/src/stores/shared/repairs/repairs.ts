@@ -1,7 +1,7 @@
 /** Stores repairs, and finds those that are due. */
 import { OPEN_PHASES, REPAIR_PHASES } from '../../../engine/dead-letters/repair.js';
 import type { RepairDriver, RepairId, RepairRecord, RepairStore } from '../../../ports/stores/repair-store.js';
-import { integer, integerOrNull, json, type Row, text, word } from '../../records/columns.js';
+import { integer, integerOrNull, json, type Row, text, textOrNull, word } from '../../records/columns.js';
 import type { AddAudit } from '../audit/audit-log.js';
 import { isOneOf, OWNER, ofInstance, owner } from '../sql/dialect.js';
 import { count, type Procedure, row, rows, type SqlStore, send } from '../sql/procedure.js';
@@ -101,36 +101,72 @@ function* put({ record, driver, items = [], canary = 0, audit }: PutQuery, addAu
   return true;
 }
 
-/** Returns the due repairs, earliest first. */
-function* dueRepairs(before: number, limit: number): Procedure<readonly RepairRecord[]> {
-  const foundRows = yield* rows(
-    sql`SELECT * FROM repair WHERE wake_at <= ${before} ORDER BY wake_at, ${CREATION} LIMIT ${limit}`,
-  );
-  return foundRows.map(recordOf);
+type ClaimQuery = Parameters<RepairStore['claimDue']>[0];
+
+/** Returns the rows of due repairs that the driver may claim. Those of each instance are limited, so that no instance hides others. */
+function dueRows({ before, limit, limitPerInstance, except, driver }: ClaimQuery): Procedure<readonly Row[]> {
+  const isFree = driver === null ? raw('') : sql`AND ${isFreeFor(driver, before)}`;
+  return rows(sql`
+    SELECT * FROM (
+      SELECT *, row_number() OVER (PARTITION BY ${OWNER} ORDER BY wake_at, ${CREATION}) AS position FROM repair
+      WHERE wake_at <= ${before} ${isFree} AND NOT repair_id ${isOneOf(except.map(({ repairId }) => repairId))}) AS due
+    WHERE position <= ${limitPerInstance} ORDER BY position, wake_at, ${CREATION} LIMIT ${limit}`);
 }
 
-/** Claims due repairs for one of several processes. */
-function* claimDue(before: number, limit: number, { nodeId, until }: RepairDriver): Procedure<readonly RepairRecord[]> {
-  const isFree = sql`wake_at <= ${before} AND (driver IS NULL OR driver = ${nodeId} OR driven_until <= ${before})`;
-  const foundRows = yield* rows(sql`
-    SELECT instance_id, repair_id FROM repair WHERE ${isFree} ORDER BY wake_at, repair_id LIMIT ${limit}`);
+const isFreeFor = ({ nodeId }: RepairDriver, now: number): Sql =>
+  sql`(driver IS NULL OR driver = ${nodeId} OR driven_until <= ${now})`;
+
+/** Returns the earliest end that a lease may have without being renewed. */
+const renewedBelow = ({ until }: RepairDriver, now: number): number => Math.floor((now + until) / 2);
+
+function* claim(id: RepairId, before: number, driver: RepairDriver): Procedure<RepairRecord | null> {
+  const claimedRow = yield* row(sql`
+    UPDATE repair SET driver = ${driver.nodeId}, driven_until = ${driver.until}
+    WHERE ${isRepair(id)} AND wake_at <= ${before} AND ${isFreeFor(driver, before)} RETURNING *`);
+  return claimedRow && recordOf(claimedRow);
+}
+
+/**
+ * Claims due repairs for one of several processes. Each is claimed in its own transaction: instances can be on different servers,
+ * and a transaction that locks several repairs could deadlock with commits, which lock repairs in another order.
+ */
+async function claimDue(store: SqlStore, query: ClaimQuery, driver: RepairDriver): Promise<readonly RepairRecord[]> {
+  const { before } = query;
   const claimedRepairs: RepairRecord[] = [];
-  // Repairs are claimed one by one, because their instances can be on different servers. Another process may have been faster.
-  for (const { instance_id: instanceId, repair_id: repairId } of foundRows) {
-    const id = { instanceId: String(instanceId), repairId: String(repairId) };
-    const claimedRow = yield* row(sql`
-      UPDATE repair SET driver = ${nodeId}, driven_until = ${until} WHERE ${isRepair(id)} AND ${isFree} RETURNING *`);
-    if (claimedRow) claimedRepairs.push(recordOf(claimedRow));
+  for (const dueRow of await store.read(dueRows(query))) {
+    const record = recordOf(dueRow);
+    const isOwn = textOrNull(dueRow, 'driver') === driver.nodeId;
+    const hasLease = isOwn && (integerOrNull(dueRow, 'driven_until') ?? 0) >= renewedBelow(driver, before);
+    // Another process may have been faster.
+    const claimedRecord = hasLease ? record : await store.write(() => claim(record.repair, before, driver));
+    if (claimedRecord) claimedRepairs.push(claimedRecord);
   }
   return claimedRepairs;
 }
 
-function* nextAt(nodeId: string | null): Procedure<number | null> {
+type RenewQuery = Parameters<RepairStore['renewLeases']>[0];
+
+/** Renews each lease in its own transaction, like `claimDue`. */
+async function renewLeases(store: SqlStore, { repairIds, now, driver }: RenewQuery): Promise<void> {
+  const { nodeId, until } = driver;
+  const isExpiring = sql`driver = ${nodeId} AND driven_until < ${renewedBelow(driver, now)}`;
+  const expiringRows = await store.read(
+    rows(sql`
+      SELECT instance_id, repair_id FROM repair WHERE instance_id ${isOneOf(repairIds.map(({ instanceId }) => instanceId))}
+        AND repair_id ${isOneOf(repairIds.map(({ repairId }) => repairId))} AND ${isExpiring}`),
+  );
+  for (const expiringRow of expiringRows) {
+    const id = { instanceId: text(expiringRow, 'instance_id'), repairId: text(expiringRow, 'repair_id') };
+    await store.write(() => send(sql`UPDATE repair SET driven_until = ${until} WHERE ${isRepair(id)} AND driver = ${nodeId}`));
+  }
+}
+
+function* nextAt(nodeId: string | null, after: number): Procedure<number | null> {
   const at = byDialect({
     sqlite: raw('wake_at'),
     postgres: sql`CASE WHEN driver IS NULL OR driver = ${nodeId} THEN wake_at ELSE greatest(wake_at, driven_until) END`,
   });
-  const foundRow = yield* row(sql`SELECT min(${at}) AS at FROM repair WHERE wake_at IS NOT NULL`);
+  const foundRow = yield* row(sql`SELECT min(${at}) AS at FROM repair WHERE wake_at IS NOT NULL AND ${at} > ${after}`);
   return foundRow && integerOrNull(foundRow, 'at');
 }
 
@@ -149,7 +185,10 @@ function* removeBefore({ instanceId, before, plannedBefore, limit }: RemoveQuery
 /** The parts that each store implements separately, because they read runs or count many entries. */
 export interface StoreSpecificRepairs extends Pick<RepairStore, 'describe' | 'cohorts' | 'counts' | 'endedItems'> {
   readonly addAudit: AddAudit;
-  /** Called in the transaction that creates a repair, before the repair is written. */
+  /**
+   * Called in the transaction that creates a repair, before the open repairs are counted and the repair is written. No other
+   * repair of the instance is created until the transaction ends.
+   */
   noteCreation(instanceId: string, at: number): Procedure<void>;
 }
 
@@ -168,9 +207,10 @@ export function createRepairs(
     find: (id) => store.read(find(id)),
     list: (query) => store.read(list(query)),
     put: (query) => store.write(() => put(query, addAudit)),
-    claimDue: ({ before, limit, driver }) =>
-      driver === null ? store.read(dueRepairs(before, limit)) : store.write(() => claimDue(before, limit, driver)),
-    nextAt: ({ nodeId }) => store.read(nextAt(nodeId)),
+    claimDue: async (query) =>
+      query.driver === null ? (await store.read(dueRows(query))).map(recordOf) : claimDue(store, query, query.driver),
+    renewLeases: (query) => renewLeases(store, query),
+    nextAt: ({ nodeId, after }) => store.read(nextAt(nodeId, after)),
     scheduledDeletions: ({ instanceId, dlqIds }) => store.read(scheduledDeletions(instanceId, dlqIds)),
     canaryGroups: (id) => store.read(canaryGroups(id)),
     pending: ({ canaryOnly, limit, ...id }) => store.read(pendingItems(id, canaryOnly, limit)),

@@ -17,7 +17,9 @@ const ALLOWED_SCANS = new Set([
 ]);
 
 /** A scan that reads many rows. `json_each` is a list in the statement, and the other exceptions have few rows. */
-const SCAN = /^SCAN (?!CONSTANT|\(|json_each |sqlite_sequence|account_user USING (?:COVERING )?INDEX account_user_operator)/;
+const SCAN = /^SCAN (?!CONSTANT|\(|json_each |sqlite_sequence|due$|account_user USING (?:COVERING )?INDEX account_user_operator)/;
+/** A statement that may sort its rows, because they are few: the repairs that are due. */
+const SORTS_FEW_ROWS = /FROM repair\s+WHERE wake_at <= /;
 
 /** Statements whose plans were checked, by any test of this process. */
 const checkedStatements = new Set<string>();
@@ -32,7 +34,7 @@ export function assertNoTableScans(connection: Connection): void {
     for (const { detail } of connection.prepare(`EXPLAIN QUERY PLAN ${sql}`).all()) {
       const isScan = SCAN.test(String(detail)) && !/ORDER BY seq DESC LIMIT 1/.test(sql);
       assert.ok(!isScan, `${sql}\n${detail}`);
-      assert.doesNotMatch(String(detail), /TEMP B-TREE/, sql);
+      if (!SORTS_FEW_ROWS.test(sql)) assert.doesNotMatch(String(detail), /TEMP B-TREE/, sql);
     }
   }
 }
