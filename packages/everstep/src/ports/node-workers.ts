@@ -23,8 +23,6 @@ export interface NodePool extends PoolKey {
   /** Number of requests that the workers handle at the same time. */
   readonly slots: number;
   readonly workflows: readonly string[];
-  /** Slots of the workers that serve a workflow, for each workflow that only some of the workers serve. */
-  readonly limitedSlots: readonly (readonly [workflow: string, slots: number])[];
 }
 
 /** A pool as its node publishes it. */

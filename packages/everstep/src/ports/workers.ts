@@ -1,34 +1,17 @@
 /**
  * The runtime's view of the workers that are connected to this process: whether a delivery to a worker URL can be sent, and how
- * many can be in flight at the same time. A pool contains the connections of one app of one instance, which may serve different
- * workflows.
+ * many can be in flight at the same time. A pool contains the connections of one app of one instance.
  */
 import { WORKER_SCHEME } from '@everstep/sdk/protocol';
 
-/** A delivery to a worker URL. */
-export interface WorkerDelivery {
-  readonly deliveryKey: string;
-  readonly runKey: string;
-  readonly instanceId: string;
-  readonly url: string;
-}
-
-/** The slots of workers. Each delivery in flight has one. */
-export interface WorkerSlots {
-  /** Returns how many more deliveries of the workflow the workers can handle; infinite if no worker serves the workflow. */
-  freeSlots(instanceId: string, url: string): number;
-  /** Reserves a slot for a delivery that starts. Without a free slot, the delivery waits for one when it is sent. */
-  reserve(delivery: WorkerDelivery): void;
-  /** Releases the slot of a delivery that is no longer in flight. */
-  release(deliveryKey: string): void;
-}
-
-export interface WorkerPresence extends WorkerSlots {
+export interface WorkerPresence {
   /**
    * Returns the time (Unix ms) since which no worker has served the workflow; null if a worker serves it, or if the URL is not a
    * worker URL.
    */
   missingSince(instanceId: string, url: string): number | null;
+  /** Returns how many requests the connections of a pool handle at the same time; 0 if the pool has no connection. */
+  capacityOf(pool: string): number;
   /** Registers a listener that is called when the connections of a pool have changed. */
   onChange(listener: (change: WorkerChange) => void): void;
   /** Nodes with workers; absent if no other process uses the store. */
@@ -84,12 +67,14 @@ export const isWorkerUrl = (url: string): boolean => url.startsWith(WORKER_SCHEM
 /** Returns the name of the pool of an app. Names are unique across instances. */
 export const poolName = (instanceId: string, app: string): string => `${instanceId} ${WORKER_SCHEME}${app}`;
 
+/** Returns the name of the pool that serves a valid worker URL. */
+export const poolOf = (instanceId: string, url: string): string =>
+  `${instanceId} ${url.slice(0, url.indexOf('/', WORKER_SCHEME.length))}`;
+
 /** Workers of a server that accepts none: deliveries to worker URLs wait. */
 export const NO_WORKERS: WorkerPresence & WorkerDirectory = {
   missingSince: (_instanceId, url) => (isWorkerUrl(url) ? 0 : null),
-  freeSlots: () => Number.POSITIVE_INFINITY,
-  reserve: () => {},
-  release: () => {},
+  capacityOf: () => 0,
   onChange: () => {},
   connectionsOf: async () => [],
 };

@@ -9,7 +9,6 @@ import type { ClusterMember, NodePool, NodeWorkers, PoolKey, PublishedPool } fro
 import {
   poolName,
   type WorkerChange,
-  type WorkerDelivery,
   type WorkerDirectory,
   type WorkerNodes,
   type WorkerPresence,
@@ -17,7 +16,6 @@ import {
 } from '../ports/workers.js';
 import { chooseNode } from './choose-node.js';
 import { localDirectory, statusOf } from './local-directory.js';
-import { PassedOnDeliveries } from './passed-on-deliveries.js';
 import type { WorkerPools } from './worker-pools.js';
 
 /** Minimum interval at which a node publishes. */
@@ -30,9 +28,8 @@ const RETRY_MS = 1_000;
 const MAX_REMEMBERED = 10_000;
 
 /** A pool of another node, with its workflows as a set. */
-interface RemotePool extends Omit<NodePool, 'workflows' | 'limitedSlots'> {
+interface RemotePool extends Omit<NodePool, 'workflows'> {
   readonly workflows: ReadonlySet<string>;
-  readonly limitedSlots: ReadonlyMap<string, number>;
 }
 
 interface OtherNode {
@@ -45,12 +42,6 @@ interface PublishedPoolState extends PoolKey {
   readonly visibleJson: string;
   readonly connectionsJson: string;
 }
-
-/** Returns the names under which deliveries to a worker URL count that a node makes: its pool, and the workflow. */
-const namesAt = (nodeId: string, instanceId: string, app: string, url: string): readonly [pool: string, workflow: string] => [
-  `${nodeId} ${poolName(instanceId, app)}`,
-  `${nodeId} ${instanceId} ${url}`,
-];
 
 export interface ClusterWorkersOptions {
   readonly local: WorkerPools;
@@ -70,7 +61,6 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   private remotePools = new Map<string, readonly RemotePool[]>();
   /** Times when the last worker of a pool on another node was lost, Unix ms. */
   private readonly endedAt = new Map<string, number>();
-  private readonly passedOnDeliveries = new PassedOnDeliveries();
   private readonly publishedPools = new Map<string, PublishedPoolState>();
   private publishedNodeId = '';
   /** Pools that may have changed since they were published. */
@@ -131,36 +121,13 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   }
 
   /**
-   * While workers that are connected to this node serve the workflow, only their slots count: this node sends its deliveries to
-   * them.
+   * Returns the number of slots of a pool. While workers are connected to this node, only their slots count: this node sends
+   * its deliveries to them.
    */
-  freeSlots(instanceId: string, url: string): number {
-    const localSlots = this.options.local.freeSlots(instanceId, url);
-    if (localSlots !== Number.POSITIVE_INFINITY) return localSlots;
-    const workerUrl = parseWorkerUrl(url);
-    const pools = workerUrl ? this.poolsServing(instanceId, workerUrl) : [];
-    if (!workerUrl || pools.length === 0) return Number.POSITIVE_INFINITY;
-    const { app, workflow } = workerUrl;
-    let [ofPools, ofWorkflow] = [0, 0];
-    for (const { nodeId, slots, limitedSlots } of pools) {
-      const [pool, served] = namesAt(nodeId, instanceId, app, url);
-      ofPools += slots - this.passedOnDeliveries.count(pool);
-      ofWorkflow += (limitedSlots.get(workflow) ?? slots) - this.passedOnDeliveries.count(served);
-    }
-    return Math.max(0, Math.min(ofPools, ofWorkflow));
-  }
-
-  reserve(delivery: WorkerDelivery): void {
-    const { deliveryKey, instanceId, url, runKey } = delivery;
-    const nodeId = this.isServedHere(instanceId, url) ? null : this.nodeFor(instanceId, url, runKey);
-    const app = parseWorkerUrl(url)?.app ?? '';
-    if (nodeId === null) this.options.local.reserve(delivery);
-    else this.passedOnDeliveries.add(deliveryKey, namesAt(nodeId, instanceId, app, url));
-  }
-
-  release(deliveryKey: string): void {
-    this.options.local.release(deliveryKey);
-    this.passedOnDeliveries.remove(deliveryKey);
+  capacityOf(pool: string): number {
+    const localCapacity = this.options.local.capacityOf(pool);
+    if (localCapacity > 0) return localCapacity;
+    return (this.remotePools.get(pool) ?? []).reduce((sum, { slots }) => sum + slots, 0);
   }
 
   isServedHere(instanceId: string, url: string): boolean {
@@ -233,13 +200,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
       ({ nodeId, workersVersion }) => this.otherNodes.get(nodeId)?.workersVersion !== workersVersion,
     );
     const nodePools = changedMembers.length === 0 ? [] : await board.poolsOf(changedMembers.map(({ nodeId }) => nodeId));
-    const pools = nodePools.map(
-      (pool): RemotePool => ({
-        ...pool,
-        workflows: new Set(pool.workflows),
-        limitedSlots: new Map(pool.limitedSlots),
-      }),
-    );
+    const pools = nodePools.map((pool): RemotePool => ({ ...pool, workflows: new Set(pool.workflows) }));
     const nextNodes = new Map<string, OtherNode>();
     for (const { nodeId, workersVersion } of otherMembers) {
       const previous = this.otherNodes.get(nodeId);
@@ -327,11 +288,11 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
         othersMustReload = true;
         continue;
       }
-      const { slots, workflows, limitedSlots, connections } = pool;
+      const { slots, workflows, connections } = pool;
       const newState = {
         instanceId,
         app,
-        visibleJson: JSON.stringify({ slots, workflows, limitedSlots }),
+        visibleJson: JSON.stringify({ slots, workflows }),
         connectionsJson: JSON.stringify(connections),
       };
       if (previous?.visibleJson === newState.visibleJson && previous.connectionsJson === newState.connectionsJson) continue;
@@ -364,7 +325,6 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
       ...{ instanceId, app },
       slots: openLinks.reduce((sum, { profile }) => sum + profile.maxConcurrency, 0),
       workflows: local.servedWorkflows.namesOf(name),
-      limitedSlots: local.servedWorkflows.limitedSlotsOf(name),
       connections: links.map((link) => statusOf(link, board.nodeId)),
     };
   }

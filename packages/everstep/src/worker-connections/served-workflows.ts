@@ -7,10 +7,8 @@ import { poolName } from '../ports/workers.js';
 import type { WorkerLink } from './worker-link.js';
 
 interface PoolNames {
-  /** The workers that serve each workflow: their number, and the number of requests that they handle at the same time. */
-  readonly workers: Map<string, { readonly count: number; readonly slots: number }>;
-  /** Slots of all workers. */
-  slots: number;
+  /** Number of workers that serve each workflow. */
+  readonly workers: Map<string, number>;
   /** Sorted names, until they change. */
   sorted: readonly string[] | null;
 }
@@ -43,27 +41,18 @@ export class ServedWorkflows {
     return names.sorted;
   }
 
-  /** Returns the slots of the workers that serve a workflow, for each workflow that only some workers of the pool serve. */
-  limitedSlotsOf(pool: string): readonly (readonly [workflow: string, slots: number])[] {
-    const names = this.pools.get(pool);
-    const allSlots = [...(names?.workers ?? [])].map(([workflow, { slots }]) => [workflow, slots] as const);
-    return allSlots.filter(([, slots]) => slots !== names?.slots);
-  }
-
   /** Counts the workflows of a worker that accepts work. */
   add(link: WorkerLink): void {
     if (this.links.has(link)) return;
     this.links.add(link);
     const { instanceId, profile } = link;
     const pool = poolName(instanceId, profile.app);
-    const names = this.pools.get(pool) ?? { workers: new Map(), slots: 0, sorted: null };
+    const names = this.pools.get(pool) ?? { workers: new Map(), sorted: null };
     this.pools.set(pool, names);
-    const { maxConcurrency } = profile;
-    names.slots += maxConcurrency;
     for (const workflow of new Set(profile.workflows)) {
-      const { count, slots } = names.workers.get(workflow) ?? { count: 0, slots: 0 };
-      names.workers.set(workflow, { count: count + 1, slots: slots + maxConcurrency });
-      if (count === 0) this.change(instanceId, names, 1);
+      const workers = names.workers.get(workflow) ?? 0;
+      names.workers.set(workflow, workers + 1);
+      if (workers === 0) this.change(instanceId, names, 1);
     }
   }
 
@@ -74,11 +63,9 @@ export class ServedWorkflows {
     const pool = poolName(instanceId, profile.app);
     const names = this.pools.get(pool);
     if (!names) return;
-    const { maxConcurrency } = profile;
-    names.slots -= maxConcurrency;
     for (const workflow of new Set(profile.workflows)) {
-      const { count, slots } = names.workers.get(workflow) ?? { count: 0, slots: 0 };
-      if (count > 1) names.workers.set(workflow, { count: count - 1, slots: slots - maxConcurrency });
+      const workers = names.workers.get(workflow) ?? 0;
+      if (workers > 1) names.workers.set(workflow, workers - 1);
       else if (names.workers.delete(workflow)) this.change(instanceId, names, -1);
     }
     if (names.workers.size === 0) this.pools.delete(pool);

@@ -19,7 +19,6 @@ import { WorkerStepCaller } from './worker-step-caller.js';
 const schemas = await openTestSchemas();
 const INSTANCE = 'qi_1';
 const ORDER = 'worker://shop/order';
-const REFUND = 'worker://shop/refund';
 const RESULT_TIMEOUT_MS = 30_000;
 const UNTIL_MS = 20_000;
 
@@ -95,11 +94,11 @@ suite('workers and several nodes', {
     return node;
   }
 
-  /** Connects an app, by default with a single workflow. */
+  /** Connects an app with a single workflow. */
   function connectApp(
     host: string,
     order: ConnectOptions['workflows'][string],
-    options: Partial<Pick<ConnectOptions, 'maxConcurrency' | 'workflows'>> = {},
+    options: { readonly maxConcurrency?: number } = {},
   ): ConnectedWorker {
     const app = connect({
       ...{ app: 'shop', workflows: { order }, baseUrl: `http://${host}`, token: 'a token', drainOn: [] },
@@ -251,15 +250,6 @@ suite('workers and several nodes', {
     await second.app.connected;
     assert.equal((await endOf(third, run))?.result, '15');
     network.route = route;
-  });
-
-  test('a node knows how many slots the workers of another node have for each workflow', async () => {
-    const [here] = [await startNode('one'), await startNode('two')];
-    const order = serve(() => null);
-    connectApp('two', order, { maxConcurrency: 3 });
-    connectApp('two', order, { maxConcurrency: 2, workflows: { order, refund: order } });
-    const freeSlots = () => [ORDER, REFUND].map((url) => here.workers.freeSlots(INSTANCE, url));
-    await until(() => freeSlots().join() === '5,2');
   });
 
   test('a worker connects to all nodes, and to a node that joins later', async () => {

@@ -100,8 +100,6 @@ export class WorkerLink {
   readonly connectedAt: number;
   /** Name of the error of the last failed request; null if none has failed. */
   lastError: string | null = null;
-  /** Number of deliveries in flight that have a slot of this connection, whether or not their requests are sent. */
-  reservedSlots = 0;
   private readonly options: WorkerLinkOptions;
   private readonly workflows: ReadonlySet<string>;
   private readonly exchanges = new Map<number, Exchange>();
@@ -151,10 +149,6 @@ export class WorkerLink {
   }
   get freeSlots(): number {
     return this.isOpen && !this.isCongested ? Math.max(0, this.profile.maxConcurrency - this.exchanges.size) : 0;
-  }
-  /** Number of further deliveries that may start. Neither replay checks nor a slow reader change it. */
-  get unreservedSlots(): number {
-    return this.isOpen ? Math.max(0, this.profile.maxConcurrency - this.reservedSlots) : 0;
   }
   serves(workflow: string): boolean {
     return this.workflows.has(workflow);

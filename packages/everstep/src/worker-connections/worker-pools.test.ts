@@ -5,11 +5,9 @@ import { LIMITS } from '../config/limits.js';
 import type { WorkerChange } from '../ports/workers.js';
 import { ConnectedWorkers, type SimulatedWorker } from './connected-workers.fixture.js';
 import type { WorkerLink } from './worker-link.js';
-import type { WorkerTarget } from './worker-pools.js';
 
 const TARGET = { instanceId: 'qi_1', app: 'shop', workflow: 'order', runKey: '' };
 const POOL = 'qi_1 worker://shop';
-const ORDER = 'worker://shop/order';
 const never = new AbortController().signal;
 
 function occupy(link: WorkerLink | null, workflow = 'order'): void {
@@ -18,7 +16,7 @@ function occupy(link: WorkerLink | null, workflow = 'order'): void {
 }
 
 /** Sends the request immediately, as its callers do. Returns the chosen worker. */
-function sendTo(harness: ConnectedWorkers, target: WorkerTarget = TARGET): WorkerLink | 'busy' | null {
+function sendTo(harness: ConnectedWorkers, target = TARGET): WorkerLink | 'busy' | null {
   const picked = harness.pools.pick(target);
   if (picked !== 'busy') occupy(picked, target.workflow);
   return picked;
@@ -147,7 +145,7 @@ it('returns since when no worker serves a workflow', async () => {
   const harness = new ConnectedWorkers();
   const { pools, clock } = harness;
   const startedAt = clock.now();
-  const since = () => pools.missingSince('qi_1', ORDER);
+  const since = () => pools.missingSince('qi_1', 'worker://shop/order');
   assert.equal(since(), startedAt);
   await harness.pass(500);
   const [a, b] = [harness.connect(), harness.connect()];
@@ -168,60 +166,16 @@ it('counts the slots of open connections, and reports each change', () => {
   harness.pools.onChange((change) => changes.push(change));
   const a = harness.connect({ maxConcurrency: 3 });
   harness.connect({ maxConcurrency: 4 });
-  assert.equal(harness.pools.freeSlots('qi_1', ORDER), 7);
+  assert.equal(harness.pools.capacityOf(POOL), 7);
   assert.deepEqual(changes, [
     { instanceId: 'qi_1', app: 'shop' },
     { instanceId: 'qi_1', app: 'shop' },
   ]);
   a.send({ kind: 'drain' });
-  assert.equal(harness.pools.freeSlots('qi_1', ORDER), 4);
+  assert.equal(harness.pools.capacityOf(POOL), 4);
   a.lose();
   assert.equal(changes.length, 4);
-  assert.deepEqual([harness.pools.freeSlots('qi_1', ORDER), harness.pools.linksOf('qi_1').length], [4, 1]);
-});
-
-/** Starts a delivery as the runtime does: with a reserved slot. */
-function start({ pools }: ConnectedWorkers, deliveryKey: string, workflow = 'order'): void {
-  pools.reserve({ deliveryKey, runKey: deliveryKey, instanceId: 'qi_1', url: `worker://shop/${workflow}` });
-}
-
-it('reserves slots only of the connections that serve the workflow, and workflows share the slots of a connection', () => {
-  const harness = new ConnectedWorkers();
-  const free = () => ['order', 'report', 'ship'].map((name) => harness.pools.freeSlots('qi_1', `worker://shop/${name}`));
-  assert.deepEqual(free(), Array(3).fill(Number.POSITIVE_INFINITY), 'no worker serves them');
-  harness.connect({ workflows: ['report', 'ship'], maxConcurrency: 2 });
-  harness.connect({ workflows: ['order'], maxConcurrency: 3 });
-  assert.deepEqual(free(), [3, 2, 2]);
-  start(harness, 'report', 'report');
-  assert.deepEqual(free(), [3, 1, 1]);
-  start(harness, 'ship', 'ship');
-  start(harness, 'report 2', 'report');
-  assert.deepEqual(free(), [3, 0, 0]);
-  for (const key of ['report', 'report 2']) harness.pools.release(key);
-  assert.deepEqual(free(), [3, 1, 1]);
-});
-
-it('sends a delivery over the connection with its slot, even if another one is less loaded', () => {
-  const harness = new ConnectedWorkers();
-  const both = harness.connect({ maxConcurrency: 1, workflows: ['order', 'report'] });
-  const many = harness.connect({ maxConcurrency: 9 });
-  start(harness, 'report', 'report');
-  start(harness, 'order');
-  assert.equal(sendTo(harness, { ...TARGET, deliveryKey: 'order' }), many.link);
-  assert.equal(sendTo(harness, { ...TARGET, workflow: 'report', deliveryKey: 'report' }), both.link);
-});
-
-it('moves the slot of a delivery whose connection is lost to the connection that gets the request', () => {
-  const harness = new ConnectedWorkers();
-  const a = harness.connect({ maxConcurrency: 1 });
-  start(harness, 'first');
-  const b = harness.connect({ maxConcurrency: 2 });
-  a.lose();
-  assert.equal(harness.pools.freeSlots('qi_1', ORDER), 2);
-  assert.equal(sendTo(harness, { ...TARGET, deliveryKey: 'first' }), b.link);
-  assert.equal(harness.pools.freeSlots('qi_1', ORDER), 1);
-  harness.pools.release('first');
-  assert.equal(harness.pools.freeSlots('qi_1', ORDER), 2);
+  assert.deepEqual([harness.pools.capacityOf(POOL), harness.pools.linksOf('qi_1').length], [4, 1]);
 });
 
 it('counts the workflows of open connections, with a limit for each queue instance', () => {

@@ -1,7 +1,7 @@
 /** The connected workers of this process by queue instance and app. Chooses the worker that gets a request. */
-import { parseWorkerUrl, type WorkerWorkflow } from '@everstep/sdk/protocol';
+import { parseWorkerUrl } from '@everstep/sdk/protocol';
 import type { Clock } from '../ports/clock.js';
-import { poolName, type WorkerChange, type WorkerDelivery, type WorkerPresence } from '../ports/workers.js';
+import { poolName, type WorkerChange, type WorkerPresence } from '../ports/workers.js';
 import { ServedWorkflows } from './served-workflows.js';
 import type { WorkerLink } from './worker-link.js';
 
@@ -9,18 +9,6 @@ import type { WorkerLink } from './worker-link.js';
 const MAX_REMEMBERED = 10_000;
 /** Maximum number of runs per pool whose connection is remembered. */
 const MAX_HELD_RUNS = 50_000;
-const MAX_PARSED_URLS = 10_000;
-/** Valid worker URLs, parsed. There are few, and each is looked up several times for a delivery. */
-const parsedUrls = new Map<string, WorkerWorkflow>();
-
-function workflowOf(url: string): WorkerWorkflow | null {
-  const knownWorkflow = parsedUrls.get(url);
-  if (knownWorkflow) return knownWorkflow;
-  const workflow = parseWorkerUrl(url);
-  if (parsedUrls.size >= MAX_PARSED_URLS) parsedUrls.clear();
-  if (workflow) parsedUrls.set(url, workflow);
-  return workflow;
-}
 
 /** A request to a worker. */
 export interface WorkerTarget {
@@ -29,18 +17,7 @@ export interface WorkerTarget {
   readonly workflow: string;
   /** Key of the run; empty if the request does not belong to a run that a worker may hold. */
   readonly runKey: string;
-  /** Key of the delivery for which a slot is reserved. Absent if the request is not part of a delivery. */
-  readonly deliveryKey?: string | undefined;
 }
-
-/** What counts for the choice of a connection: the requests in flight, or the reserved slots. */
-interface Load {
-  readonly free: (link: WorkerLink) => number;
-  readonly used: (link: WorkerLink) => number;
-}
-
-const REQUESTS: Load = { free: ({ freeSlots }) => freeSlots, used: ({ inFlight }) => inFlight };
-const RESERVATIONS: Load = { free: ({ unreservedSlots }) => unreservedSlots, used: ({ reservedSlots }) => reservedSlots };
 
 /** A request that waits for a free connection. */
 interface WaitingRequest {
@@ -68,8 +45,6 @@ export class WorkerPools implements WorkerPresence {
   private readonly poolByLink = new Map<WorkerLink, Pool>();
   /** Times when the last connection of a pool ended, Unix ms. */
   private readonly endedAt = new Map<string, number>();
-  /** Connections with a reserved slot, by delivery in flight; null if none was free. */
-  private readonly reservations = new Map<string, WorkerLink | null>();
   private readonly listeners: ((change: WorkerChange) => void)[] = [];
   /** The workflows of the connections that accept work. */
   readonly servedWorkflows = new ServedWorkflows();
@@ -146,7 +121,7 @@ export class WorkerPools implements WorkerPresence {
   }
 
   missingSince(instanceId: string, url: string): number | null {
-    const workerUrl = workflowOf(url);
+    const workerUrl = parseWorkerUrl(url);
     if (!workerUrl) return null;
     const name = poolName(instanceId, workerUrl.app);
     const pool = this.pools.get(name);
@@ -154,44 +129,30 @@ export class WorkerPools implements WorkerPresence {
     return this.endedAt.get(name) ?? this.startedAt;
   }
 
-  freeSlots(instanceId: string, url: string): number {
-    const workerUrl = workflowOf(url);
-    const pool = workerUrl && this.pools.get(poolName(instanceId, workerUrl.app));
-    let freeSlots = 0;
-    let isServed = false;
-    for (const link of pool?.links.values() ?? []) {
-      if (!workerUrl || !link.isOpen || !link.serves(workerUrl.workflow)) continue;
-      isServed = true;
-      freeSlots += link.unreservedSlots;
-    }
-    return isServed ? freeSlots : Number.POSITIVE_INFINITY;
-  }
-
-  /** Reserves a slot of the connection that holds the run, otherwise of the one with the fewest reserved slots. */
-  reserve({ deliveryKey, instanceId, url, runKey }: WorkerDelivery): void {
-    const workerUrl = workflowOf(url);
-    const link = workerUrl && this.choose({ instanceId, ...workerUrl, runKey }, RESERVATIONS);
-    this.setReservation(deliveryKey, link === 'busy' ? null : link);
-  }
-
-  release(deliveryKey: string): void {
-    this.setReservation(deliveryKey, null);
-    this.reservations.delete(deliveryKey);
+  capacityOf(pool: string): number {
+    let capacity = 0;
+    for (const link of this.pools.get(pool)?.links.values() ?? []) if (link.isOpen) capacity += link.profile.maxConcurrency;
+    return capacity;
   }
 
   /**
-   * Returns a connection that serves the workflow and has a free slot: the one with the slot of the delivery, otherwise the one
-   * that holds the run, otherwise the least loaded one. Returns 'busy' if all are full, and null if none serves it. Callers must
-   * send the request before anything else happens, because the slot is taken only then.
+   * Returns a connection that serves the workflow and has a free slot: the one that holds the run, otherwise the least loaded
+   * one. Returns 'busy' if all are full, and null if none serves it. Callers must send the request before anything else
+   * happens, because the slot is taken only then.
    */
-  pick(target: WorkerTarget): WorkerLink | 'busy' | null {
-    const { deliveryKey = '', workflow } = target;
-    const reservedLink = this.reservations.get(deliveryKey);
-    if (reservedLink && reservedLink.freeSlots > 0 && reservedLink.serves(workflow)) return reservedLink;
-    const link = this.choose(target, REQUESTS);
-    // The delivery has no slot of this connection, for example because it lost the connection with its slot.
-    if (link && link !== 'busy' && reservedLink !== undefined) this.setReservation(deliveryKey, link);
-    return link;
+  pick({ instanceId, app, workflow, runKey }: WorkerTarget): WorkerLink | 'busy' | null {
+    const pool = this.pools.get(poolName(instanceId, app));
+    if (!pool) return null;
+    const holder = pool.links.get(pool.holders.get(runKey) ?? '');
+    if (holder && holder.freeSlots > 0 && holder.serves(workflow)) return holder;
+    let isServed = false;
+    let leastLoadedLink: WorkerLink | null = null;
+    for (const link of pool.links.values()) {
+      if (!link.isOpen || !link.serves(workflow)) continue;
+      isServed = true;
+      if (link.freeSlots > 0 && (leastLoadedLink === null || link.inFlight < leastLoadedLink.inFlight)) leastLoadedLink = link;
+    }
+    return leastLoadedLink ?? (isServed ? 'busy' : null);
   }
 
   /**
@@ -237,31 +198,6 @@ export class WorkerPools implements WorkerPresence {
       const link = this.pick(request.target);
       if (link !== 'busy') request.assign(link);
     }
-  }
-
-  private choose(
-    { instanceId, app, workflow, runKey }: Omit<WorkerTarget, 'deliveryKey'>,
-    { free, used }: Load,
-  ): WorkerLink | 'busy' | null {
-    const pool = this.pools.get(poolName(instanceId, app));
-    if (!pool) return null;
-    const holder = pool.links.get(pool.holders.get(runKey) ?? '');
-    if (holder && free(holder) > 0 && holder.serves(workflow)) return holder;
-    let isServed = false;
-    let leastLoadedLink: WorkerLink | null = null;
-    for (const link of pool.links.values()) {
-      if (!link.isOpen || !link.serves(workflow)) continue;
-      isServed = true;
-      if (free(link) > 0 && (leastLoadedLink === null || used(link) < used(leastLoadedLink))) leastLoadedLink = link;
-    }
-    return leastLoadedLink ?? (isServed ? 'busy' : null);
-  }
-
-  private setReservation(deliveryKey: string, link: WorkerLink | null): void {
-    const previousLink = this.reservations.get(deliveryKey);
-    if (previousLink) previousLink.reservedSlots--;
-    if (link) link.reservedSlots++;
-    this.reservations.set(deliveryKey, link);
   }
 
   private notify({ instanceId, app }: WorkerChange): void {

@@ -1,9 +1,31 @@
 /** Deliveries to worker URLs: they wait for a worker and its free slot without using an attempt. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isWorkerUrl } from '../../ports/workers.js';
+import { isWorkerUrl, poolName, type WorkerChange, type WorkerPresence } from '../../ports/workers.js';
 import { type Bench, endOf, progress, ScriptedCaller, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
-import { CONNECT_AT, FakeWorkers, ORDER, REFUND } from './fake-workers.fixture.js';
+
+const ORDER = 'worker://shop/order';
+const CONNECT_AT = 1_700_000_000_000;
+
+/** Workers of the app `shop` that a test connects and disconnects. */
+class FakeWorkers implements WorkerPresence {
+  private readonly listeners: ((change: WorkerChange) => void)[] = [];
+  private slots = 0;
+
+  missingSince(_instanceId: string, url: string): number | null {
+    return isWorkerUrl(url) && this.slots === 0 ? CONNECT_AT : null;
+  }
+  capacityOf(pool: string): number {
+    return pool === poolName('qi_1', 'shop') ? this.slots : 0;
+  }
+  onChange(listener: (change: WorkerChange) => void): void {
+    this.listeners.push(listener);
+  }
+  setSlots(slots: number): void {
+    this.slots = slots;
+    for (const listener of this.listeners) listener({ instanceId: 'qi_1', app: 'shop' });
+  }
+}
 
 const finish = new ScriptedCaller(({ request }) => progress(request, { end: { kind: 'finished', result: '1' } }));
 const reasonsOf = async ({ runtime }: Bench, workflowRunId: string) =>
@@ -44,7 +66,7 @@ test('no more deliveries are in flight than the workers have slots; other destin
     caller,
     async (bench) => {
       const runs = [];
-      for (let n = 0; n < 5; n++) runs.push(await bench.trigger({ workflowUrl: n % 2 === 0 ? ORDER : REFUND }));
+      for (let n = 0; n < 5; n++) runs.push(await bench.trigger({ workflowUrl: n % 2 === 0 ? ORDER : 'worker://shop/refund' }));
       await bench.trigger();
       await settle();
       const inFlight = () => caller.calls.filter(({ workflowUrl }) => isWorkerUrl(workflowUrl)).length;
@@ -59,26 +81,6 @@ test('no more deliveries are in flight than the workers have slots; other destin
       assert.deepEqual(await reasonsOf(bench, runs[4]?.run.workflowRunId ?? ''), [
         { kind: 'no-worker', url: ORDER, since: CONNECT_AT },
       ]);
-    },
-    { workers },
-  );
-});
-
-test('runs of a workflow whose workers are busy take no slots of workers that serve another workflow', async () => {
-  const workers = new FakeWorkers();
-  const caller = new ScriptedCaller(() => new Promise(() => {}));
-  workers.setSlots(1, [ORDER], 'small');
-  workers.setSlots(3, [REFUND], 'large');
-  await withRuntime(
-    caller,
-    async (bench) => {
-      const orders = [];
-      for (let n = 0; n < 6; n++) orders.push(await bench.trigger({ workflowUrl: ORDER }));
-      for (let n = 0; n < 4; n++) await bench.trigger({ workflowUrl: REFUND });
-      await settle();
-      const inFlight = (url: string) => caller.calls.filter(({ workflowUrl }) => workflowUrl === url).length;
-      assert.deepEqual([inFlight(ORDER), inFlight(REFUND)], [1, 3]);
-      assert.deepEqual(await reasonsOf(bench, orders[5]?.run.workflowRunId ?? ''), [{ kind: 'queued', because: 'workers' }]);
     },
     { workers },
   );

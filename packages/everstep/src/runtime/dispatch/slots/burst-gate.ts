@@ -9,6 +9,8 @@ const BURST_TRIGGERS = 50;
 const MAX_FREE_QUEUE = 64;
 const TIMEOUT_MS = 1_500;
 const STARTS_PER_TRIGGER = 1 / 8;
+/** Time after which held-back deliveries are checked again if nothing else happens. */
+export const BURST_RECHECK_MS = WINDOW_MS / 5;
 
 export class BurstGate {
   private windowStart = 0;

@@ -1,7 +1,4 @@
-/**
- * The queued deliveries of one queue instance: by urgency, and within that by host, so no host delays others. The workers of a
- * workflow count as a host.
- */
+/** The queued deliveries of one queue instance: by urgency, and within that by host, so no host delays others. */
 import { type Delivery, hostOf } from '../../gates/delivery.js';
 import { Fifo } from './fifo.js';
 
@@ -20,8 +17,6 @@ export interface QueuedDelivery {
 const FRESH_EVERY = 4;
 /** Maximum number of entries in the list of first deliveries that have already left the queue. */
 const MAX_STALE = 1_024;
-/** Maximum number of hosts without a free connection that are passed over at a time. The others are checked next. */
-const MAX_PASSED_OVER = 64;
 
 /** Deliveries by host. */
 type Lines = Map<string, Fifo<QueuedDelivery>>;
@@ -37,16 +32,6 @@ interface UrgencyLines {
 
 const newUrgencyLines = (): UrgencyLines => ({ short: new Map(), long: new Map(), length: 0, wasLastLong: false });
 
-/** Moves this number of the first lines behind the others. */
-function moveBehind(lines: Lines, count: number): void {
-  let movedCount = 0;
-  for (const [host, line] of lines) {
-    if (movedCount++ === count) return;
-    lines.delete(host);
-    lines.set(host, line);
-  }
-}
-
 export class QueuedDeliveries {
   private readonly linesByUrgency: Readonly<Record<Urgency, UrgencyLines>> = {
     counted: newUrgencyLines(),
@@ -56,7 +41,6 @@ export class QueuedDeliveries {
   /** First deliveries in the order in which they were added; stale ones are removed when they reach the front. */
   private readonly oldestFresh = new Fifo<QueuedDelivery>();
   private turnCount = 0;
-  private hasUncheckedHosts = false;
 
   get length(): number {
     const { counted, continuing, fresh } = this.linesByUrgency;
@@ -87,13 +71,6 @@ export class QueuedDeliveries {
     }
     urgencyLines.length++;
     if (queuedDelivery.urgency === 'fresh') this.addFresh(queuedDelivery);
-  }
-
-  /** Returns whether hosts were left unchecked since the last call. */
-  takeHasUncheckedHosts(): boolean {
-    const { hasUncheckedHosts } = this;
-    this.hasUncheckedHosts = false;
-    return hasUncheckedHosts;
   }
 
   takeCounted(isFree: (host: string) => boolean): QueuedDelivery | null {
@@ -136,7 +113,7 @@ export class QueuedDeliveries {
 
   /**
    * Takes the next delivery of this urgency to a free host; null if there is none. Short and long deliveries take turns, and so
-   * do hosts: one that was served moves behind the others, and so do many that are not free.
+   * do hosts: one that was served moves behind the others.
    */
   private takeOfUrgency(urgency: Urgency, mayBeLong: boolean, isFree: (host: string) => boolean): QueuedDelivery | null {
     const urgencyLines = this.linesByUrgency[urgency];
@@ -145,29 +122,17 @@ export class QueuedDeliveries {
       ? [urgencyLines.short, urgencyLines.long]
       : [urgencyLines.long, urgencyLines.short]) {
       if (lines === urgencyLines.long && !mayBeLong) continue;
-      const takenDelivery = this.takeFrom(lines, isFree);
-      if (!takenDelivery) continue;
-      urgencyLines.length--;
-      urgencyLines.wasLastLong = lines === urgencyLines.long;
-      takenDelivery.isQueued = false;
-      return takenDelivery;
-    }
-    return null;
-  }
-
-  private takeFrom(lines: Lines, isFree: (host: string) => boolean): QueuedDelivery | null {
-    let passedOverCount = 0;
-    for (const [host, line] of lines) {
-      if (isFree(host)) {
+      for (const [host, line] of lines) {
+        const { first } = line;
+        if (!first || !isFree(host)) continue;
+        line.shift();
         lines.delete(host);
-        const takenDelivery = line.shift() ?? null;
         if (line.length > 0) lines.set(host, line);
-        return takenDelivery;
+        urgencyLines.length--;
+        urgencyLines.wasLastLong = lines === urgencyLines.long;
+        first.isQueued = false;
+        return first;
       }
-      if (++passedOverCount < MAX_PASSED_OVER) continue;
-      this.hasUncheckedHosts ||= lines.size > passedOverCount;
-      moveBehind(lines, passedOverCount);
-      return null;
     }
     return null;
   }

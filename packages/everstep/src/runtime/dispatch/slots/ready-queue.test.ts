@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ownersOf } from '../../../fairness/owners.fixture.js';
-import { NO_WORKERS } from '../../../ports/workers.js';
-import { type Delivery, type DeliveryRef, workersOf } from '../../gates/delivery.js';
-import { FakeWorkers, ORDER, REFUND } from '../fake-workers.fixture.js';
+import type { Delivery, DeliveryRef } from '../../gates/delivery.js';
 import { ReadyQueue } from './ready-queue.js';
 
 const ref = (runKey: string): DeliveryRef => ({ runKey, slot: 1 });
@@ -337,80 +335,4 @@ test('first deliveries of one instance are held back while those of another star
   assert.deepEqual(started, ['burst0', 'calm']);
   assert.deepEqual({ ...queue.freshOf('qi_1') }, { count: 3, oldestSince: 1 });
   assert.deepEqual({ ...queue.freshOf('qi_2') }, { count: 0, oldestSince: Number.POSITIVE_INFINITY });
-});
-
-const toWorker = (url: string, runKey: string): Delivery => {
-  const { limits, ...delivery } = to(url, runKey);
-  return { ...delivery, limits: { ...limits, workers: workersOf(limits.instanceId, url) } };
-};
-
-test('a delivery to workers starts when a worker that serves its workflow has a free slot', () => {
-  const workers = new FakeWorkers();
-  workers.setSlots(1, [REFUND], 'small');
-  workers.setSlots(3, [ORDER], 'large');
-  const queue = new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 2, workers });
-  const work = new Work(queue);
-  for (let i = 0; i < 5; i++) queue.add(toWorker(REFUND, `refund${i}`), 'continuing', 0);
-  for (let i = 0; i < 5; i++) queue.add(toWorker(ORDER, `order${i}`), 'continuing', 0);
-  work.drain();
-  assert.deepEqual(work.started.slice().sort(), ['order0', 'order1', 'order2', 'refund0']);
-  assert.deepEqual([queue.queuedBecause(ref('refund1')), queue.free(workersOf('qi_1', ORDER))], ['workers', 0]);
-  queue.done(ref('refund0'));
-  work.drain();
-  assert.deepEqual(work.started.slice(4), ['refund1']);
-});
-
-test('deliveries do not wait for a slot while no worker serves their workflow', () => {
-  const queue = new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 2, workers: NO_WORKERS });
-  const work = new Work(queue);
-  for (let i = 0; i < 5; i++) queue.add(toWorker(ORDER, `order${i}`), 'continuing', 0);
-  work.drain();
-  assert.equal(work.started.length, 5);
-});
-
-test('counted starts to workers wait for a slot, and other deliveries leave it free', () => {
-  const workers = new FakeWorkers();
-  workers.setSlots(1);
-  const work = new Work(new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 2, workers }));
-  for (const key of ['counted0', 'counted1']) work.queue.add(toWorker(ORDER, key), 'counted', 0);
-  work.queue.add(toWorker(ORDER, 'other'), 'continuing', 0);
-  for (const started of [['counted0'], ['counted0', 'counted1'], ['counted0', 'counted1', 'other']]) {
-    work.drain();
-    assert.deepEqual(work.started, started);
-    work.endOne();
-  }
-});
-
-test('a slot that is reserved for a counted start is not given to another workflow of the same worker', () => {
-  const workers = new FakeWorkers();
-  workers.setSlots(1);
-  const queue = new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 2, workers });
-  const work = new Work(queue);
-  const [orders, refunds] = [workersOf('qi_1', ORDER), workersOf('qi_1', REFUND)];
-  queue.reserve(orders, 'qi_1', 1);
-  assert.deepEqual([queue.free(orders), queue.reservable(refunds)], [1, 0]);
-  queue.add(toWorker(REFUND, 'refund'), 'continuing', 0);
-  work.drain();
-  assert.deepEqual(work.started, []);
-  queue.reserve(orders, 'qi_1', -1);
-  queue.add(toWorker(ORDER, 'order'), 'counted', 0);
-  work.drain();
-  assert.deepEqual(work.started, ['order']);
-  work.endOne();
-  work.drain();
-  assert.deepEqual(work.started, ['order', 'refund']);
-});
-
-test('many workflows without a free worker cost little time, and do not hide one with a free worker', () => {
-  const workers = new FakeWorkers();
-  const urls = Array.from({ length: 1_000 }, (_, index) => `worker://shop/w${index}`);
-  workers.setSlots(1, urls, 'busy');
-  workers.setSlots(1, [ORDER], 'free');
-  const work = new Work(new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 2, workers }));
-  for (const url of urls) work.queue.add(toWorker(url, url), 'continuing', 0);
-  work.queue.add(toWorker(ORDER, 'order'), 'continuing', 0);
-  work.drain();
-  assert.ok(workers.checkCount < 200, `${workers.checkCount} checks`);
-  for (let turn = 0; turn < 20; turn++) work.drain();
-  assert.deepEqual(work.started, [urls[0], 'order']);
 });

@@ -149,7 +149,7 @@ export class ReadyQueue {
   free(host: string): number {
     const load = this.hosts.get(host);
     const reservedElsewhere = this.reservedTotal - (load?.reserved ?? 0);
-    return Math.max(0, Math.min(this.slots.freeAt(host, load), this.slots.free - reservedElsewhere));
+    return Math.max(0, Math.min(this.slots.freeAt(host), this.slots.free - reservedElsewhere));
   }
 
   /** Returns how many of the free slots may be reserved for counted starts, including those that are reserved already. */
@@ -190,7 +190,6 @@ export class ReadyQueue {
   reserve(host: string, instanceId: string, change: number): void {
     const load = this.loadAt(host);
     const instance = this.loadOf(instanceId);
-    this.slots.changeReserved(host, load.reserved, load.reserved + change);
     load.reserved += change;
     instance.reserved += change;
     this.reservedTotal += change;
@@ -222,9 +221,8 @@ export class ReadyQueue {
   /**
    * Assigns the free slots and passes each delivery that gets one to `start`. `freshAllowed` returns how many first
    * deliveries of an instance may be among them. An account that was served waits behind the others, including in later calls.
-   * Returns whether hosts were left unchecked, because many were not free. The next call checks others.
    */
-  drain(freshAllowed: (instanceId: string) => number, start: (delivery: Delivery) => void): boolean {
+  drain(freshAllowed: (instanceId: string) => number, start: (delivery: Delivery) => void): void {
     const remainingFresh = new Map<string, number>();
     const remainingFreshOf = (instanceId: string): number => {
       const count = remainingFresh.get(instanceId) ?? freshAllowed(instanceId);
@@ -232,16 +230,14 @@ export class ReadyQueue {
       return count;
     };
     this.areSlotsExhausted = false;
-    let hasUncheckedHosts = false;
     // An account that is moved behind the others comes up again in this same loop.
     for (const instances of this.turns.values()) {
       if (this.inFlightDeliveries.size >= this.limits.maxInFlight) {
         this.areSlotsExhausted = true;
-        return false;
+        return;
       }
       for (const instance of instances.values()) {
         const queuedDelivery = this.nextCounted(instance) ?? this.nextInTurn(instance, remainingFreshOf);
-        hasUncheckedHosts = instance.queue.takeHasUncheckedHosts() || hasUncheckedHosts;
         if (!queuedDelivery) continue;
         if (queuedDelivery.urgency === 'fresh')
           remainingFresh.set(instance.instanceId, remainingFreshOf(instance.instanceId) - 1);
@@ -250,7 +246,6 @@ export class ReadyQueue {
         break;
       }
     }
-    return hasUncheckedHosts;
   }
 
   /** Returns why a delivery waits here; null if it does not or is about to start. */
@@ -265,12 +260,12 @@ export class ReadyQueue {
     if (!this.slots.allows(instanceId)) return 'fair-share';
     if (isLong && !this.slots.allowsLong(instanceId)) return 'long-deliveries';
     if (this.isFree(hostOf(limits), instanceId)) return null;
-    return limits.workers === undefined ? 'host' : 'workers';
+    return limits.pool === undefined ? 'host' : 'workers';
   }
 
   private nextCounted(instance: InstanceLoad): QueuedDelivery | null {
     if (instance.counted === 0 || instance.inFlight >= this.startLimitOf(instance.instanceId)) return null;
-    return instance.queue.takeCounted((host) => this.slots.mayStartCounted(host, this.hosts.get(host)?.inFlight ?? 0));
+    return instance.queue.takeCounted((host) => (this.hosts.get(host)?.inFlight ?? 0) < this.slots.capacityAt(host));
   }
 
   /** Returns the next delivery other than a counted start. It cannot take a reserved slot. */
@@ -299,7 +294,6 @@ export class ReadyQueue {
       this.removeWaiting(load, instance);
       this.slots.take(delivery.limits);
     }
-    this.slots.reserveWorker(delivery);
     this.noteServed(load, instance, isCounted);
     load.inFlight++;
     instance.inFlight++;
@@ -327,8 +321,8 @@ export class ReadyQueue {
   }
 
   private isFree(host: string, instanceId: string): boolean {
-    const load = this.hosts.get(host);
-    return this.slots.freeAt(host, load) > (load?.reserved ?? 0) && this.slots.allowsAt(host, instanceId);
+    const reservedCount = this.hosts.get(host)?.reserved ?? 0;
+    return this.slots.freeAt(host) > reservedCount && this.slots.allowsAt(host, instanceId);
   }
 
   private removeWaiting(load: HostLoad, instance: InstanceLoad): void {
@@ -419,15 +413,13 @@ export class ReadyQueue {
     const id = deliveryKeyOf(ref);
     const entry = this.entries.get(id);
     if (!entry || !this.inFlightDeliveries.delete(id)) return;
-    const { delivery } = entry.queuedDelivery;
-    const { limits } = delivery;
+    const { limits } = entry.queuedDelivery.delivery;
     const load = this.loadAt(hostOf(limits));
     this.entries.delete(id);
     this.backlog.give(entry.instance.instanceId);
     load.inFlight--;
     entry.instance.inFlight--;
     this.slots.give(limits);
-    this.slots.releaseWorker(delivery);
     this.removeIfIdle(hostOf(limits), load, entry.instance);
   }
 }

@@ -7,22 +7,20 @@ import type { Clock } from '../../../ports/clock.js';
 import type { InstanceLimits } from '../../../ports/stores/instance-limits.js';
 import type { InstanceOwners } from '../../../ports/stores/instance-owners.js';
 import type { StoreWritesState } from '../../../ports/stores/store-writes.js';
-import type { WorkerSlots } from '../../../ports/workers.js';
+import type { WorkerPresence } from '../../../ports/workers.js';
 import type { Delivery, DeliveryRef } from '../../gates/delivery.js';
 import type { FreeSlots } from '../../gates/slot-turns.js';
-import { BurstGate } from './burst-gate.js';
+import { BURST_RECHECK_MS, BurstGate } from './burst-gate.js';
 import { ReadyQueue, type Urgency } from './ready-queue.js';
 
 /** Maximum number of instances whose bursts are tracked. Beyond it, instances without a burst are removed. */
 const MAX_BURSTS = 1_000;
-/** Time after which deliveries that are held back, or that were not checked, are checked again if nothing else happens. */
-const RECHECK_MS = 10;
 
 export interface SlotQueueDeps {
   readonly clock: Clock;
   readonly limits: Pick<InstanceLimits, 'maxParallelism'>;
   readonly owners: InstanceOwners;
-  readonly workers: WorkerSlots;
+  readonly workers: Pick<WorkerPresence, 'capacityOf'>;
   /** While this is closed, for all instances or for one, their deliveries do not start. Call `drainSoon` when it opens. */
   readonly writes: StoreWritesState;
 }
@@ -49,7 +47,7 @@ export class SlotQueue implements FreeSlots {
     this.ready = new ReadyQueue({
       maxInFlight: LIMITS.maxDeliveriesInFlight,
       maxInFlightPerHost: LIMITS.maxConnectionsPerHost,
-      workers: deps.workers,
+      capacityOf: (pool) => deps.workers.capacityOf(pool),
       maxLongInFlight: LIMITS.maxLongDeliveriesInFlight,
       maxInFlightOf: (instanceId) => deps.limits.maxParallelism(instanceId),
       mayStart: (instanceId) => deps.writes.isOpenFor(instanceId),
@@ -143,9 +141,9 @@ export class SlotQueue implements FreeSlots {
       isHeldBack ||= freshQueue.count > allowedStarts;
       return allowedStarts;
     };
-    const hasUncheckedHosts = this.ready.drain(freshAllowed, (delivery) => this.starter.startDelivery(delivery));
-    if ((!isHeldBack && !hasUncheckedHosts) || this.cancelRecheck) return;
-    this.cancelRecheck = clock.setTimer(now + RECHECK_MS, () => {
+    this.ready.drain(freshAllowed, (delivery) => this.starter.startDelivery(delivery));
+    if (!isHeldBack || this.cancelRecheck) return;
+    this.cancelRecheck = clock.setTimer(now + BURST_RECHECK_MS, () => {
       this.cancelRecheck = null;
       this.drainSoon();
     });

@@ -1,46 +1,65 @@
-/**
- * The slots of deliveries and who has taken them: all slots, those of one host, and those for long deliveries. `host` is the name of
- * a host, or of the workers of a workflow, whose slots belong to one instance.
- */
+/** The slots of deliveries and who has taken them: all slots, those of one host, and those for long deliveries. */
 import { FairShare } from '../../../fairness/fair-share.js';
 import type { InstanceOwners } from '../../../ports/stores/instance-owners.js';
-import { NO_WORKERS, type WorkerSlots } from '../../../ports/workers.js';
-import { type Delivery, type DeliveryLimits, deliveryKeyOf, parseWorkers } from '../../gates/delivery.js';
+import { type DeliveryLimits, hostOf } from '../../gates/delivery.js';
 
 export interface SlotLimits {
   readonly maxInFlight: number;
   readonly maxInFlightPerHost: number;
-  /** Absent if there are no workers. */
-  readonly workers?: WorkerSlots;
+  /** Returns the number of slots in a pool of workers, which may change at any time. Absent if there are no workers. */
+  readonly capacityOf?: (pool: string) => number;
   /** Maximum number of deliveries with a long timeout. Defaults to the number of slots. */
   readonly maxLongInFlight?: number;
 }
 
-/** Numbers of starts at a host that a rate counts. */
-interface CountedStarts {
-  /** Starts that are queued. */
-  readonly counted: number;
-  /** Future starts with a reserved slot. */
-  readonly reserved: number;
+type SlotUser = Pick<DeliveryLimits, 'instanceId' | 'isLong' | 'origin' | 'pool'>;
+
+/** Names of pools contain a space, and origins do not. */
+const isPool = (host: string): boolean => host.includes(' ');
+
+/** The shares of the slots of one host. */
+type HostShare = Pick<FairShare, 'free' | 'isUnused' | 'countFor' | 'allows' | 'take' | 'give'>;
+
+/** The slots of a pool of workers, which belongs to one instance. */
+class PoolSlots implements HostShare {
+  private readonly capacity: () => number;
+  private takenCount = 0;
+
+  constructor(capacity: () => number) {
+    this.capacity = capacity;
+  }
+
+  get free(): number {
+    return this.capacity() - this.takenCount;
+  }
+  get isUnused(): boolean {
+    return this.takenCount === 0;
+  }
+  countFor(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+  allows(): boolean {
+    return this.free > 0;
+  }
+  take(): void {
+    this.takenCount++;
+  }
+  give(): void {
+    this.takenCount--;
+  }
 }
-
-const NO_COUNTED_STARTS: CountedStarts = { counted: 0, reserved: 0 };
-
-type SlotUser = Pick<DeliveryLimits, 'instanceId' | 'isLong' | 'origin' | 'workers'>;
 
 export class SlotShares {
   private readonly limits: SlotLimits;
-  private readonly workers: WorkerSlots;
   private readonly owners: InstanceOwners;
   private readonly allSlots: FairShare;
   private readonly longSlots: FairShare;
-  private readonly hosts = new Map<string, FairShare>();
+  private readonly hosts = new Map<string, HostShare>();
   /** The share of a host without taken slots. */
   private readonly unusedHost: FairShare;
 
   constructor(limits: SlotLimits, owners: InstanceOwners) {
     this.limits = limits;
-    this.workers = limits.workers ?? NO_WORKERS;
     this.owners = owners;
     this.allSlots = new FairShare(limits.maxInFlight, owners);
     this.longSlots = new FairShare(limits.maxLongInFlight ?? limits.maxInFlight, owners);
@@ -50,18 +69,12 @@ export class SlotShares {
   get free(): number {
     return this.allSlots.free;
   }
-  /**
-   * Returns how many more deliveries to the host could start, in addition to counted starts that are queued. Slots that are reserved
-   * for future counted starts count as free. Infinite if no worker
-   * serves the workflow: its deliveries do not wait here, because they would keep the slots of their flow control keys. They start,
-   * and are returned to the gate of their destination immediately.
-   */
-  freeAt(host: string, { counted, reserved } = NO_COUNTED_STARTS): number {
-    return this.shareAt(host)?.free ?? this.freeAtWorkers(host) + reserved - counted;
+  freeAt(host: string): number {
+    return this.shareAt(host).free;
   }
-  /** Returns whether a counted start to the host may start while this number of deliveries to it is in flight. */
-  mayStartCounted(host: string, inFlight: number): boolean {
-    return this.shareAt(host) ? inFlight < this.limits.maxInFlightPerHost : this.freeAtWorkers(host) > 0;
+  /** Returns how many slots the host has in total. */
+  capacityAt(host: string): number {
+    return isPool(host) ? this.poolCapacity(host) : this.limits.maxInFlightPerHost;
   }
   /** Returns how many more long deliveries of the instance could start. */
   freeLong(instanceId: string): number {
@@ -73,7 +86,7 @@ export class SlotShares {
     return this.allSlots.countFor(instanceId);
   }
   countAt(host: string, instanceId: string): number {
-    return this.shareAt(host)?.countFor(instanceId) ?? Number.POSITIVE_INFINITY;
+    return this.shareAt(host).countFor(instanceId);
   }
   /** Returns the maximum number of slots that the instance could have. */
   ceilingOf(instanceId: string): number {
@@ -87,64 +100,45 @@ export class SlotShares {
     return this.longSlots.allows(instanceId);
   }
   allowsAt(host: string, instanceId: string): boolean {
-    return this.shareAt(host)?.allows(instanceId) ?? true;
+    return this.shareAt(host).allows(instanceId);
   }
 
   take(limits: SlotUser): void {
-    const { instanceId, isLong, origin, workers } = limits;
-    if (workers === undefined) {
-      let share = this.hosts.get(origin);
-      if (!share) {
-        share = new FairShare(this.limits.maxInFlightPerHost, this.owners);
-        this.hosts.set(origin, share);
-      }
-      share.take(instanceId);
+    const { instanceId, isLong } = limits;
+    const host = hostOf(limits);
+    let share = this.hosts.get(host);
+    if (!share) {
+      share = isPool(host) ? this.slotsOf(host) : new FairShare(this.limits.maxInFlightPerHost, this.owners);
+      this.hosts.set(host, share);
     }
+    share.take(instanceId);
     this.allSlots.take(instanceId);
     if (isLong) this.longSlots.take(instanceId);
   }
 
   give(limits: SlotUser): void {
-    const { instanceId, isLong, origin, workers } = limits;
-    if (workers === undefined) {
-      const share = this.hosts.get(origin);
-      share?.give(instanceId);
-      if (share?.isUnused) this.hosts.delete(origin);
-    }
+    const { instanceId, isLong } = limits;
+    const host = hostOf(limits);
+    const share = this.hosts.get(host);
+    share?.give(instanceId);
+    if (share?.isUnused) this.hosts.delete(host);
     this.allSlots.give(instanceId);
     if (isLong) this.longSlots.give(instanceId);
   }
 
-  /** Reserves the slot of a worker for a delivery that starts, if it is sent to a worker. */
-  reserveWorker(delivery: Delivery): void {
-    const { runKey } = delivery;
-    const { instanceId, origin: url, workers } = delivery.limits;
-    if (workers !== undefined) this.workers.reserve({ deliveryKey: deliveryKeyOf(delivery), runKey, instanceId, url });
+  private shareAt(host: string): HostShare {
+    return this.hosts.get(host) ?? (isPool(host) ? this.slotsOf(host) : this.unusedHost);
   }
-  releaseWorker(delivery: Delivery): void {
-    if (delivery.limits.workers !== undefined) this.workers.release(deliveryKeyOf(delivery));
+
+  private slotsOf(pool: string): HostShare {
+    return new PoolSlots(() => this.poolCapacity(pool));
   }
 
   /**
-   * Called when the number of slots at the host that are reserved for future counted starts changes. Workflows can share workers,
-   * so these slots are reserved at the workers.
+   * A pool without workers has no limit: its deliveries do not wait here, because they would keep the slots of their flow
+   * control keys. They start, and are returned to the gate of their destination immediately.
    */
-  changeReserved(host: string, previousCount: number, count: number): void {
-    const workers = parseWorkers(host);
-    if (!workers) return;
-    const keyOf = (index: number): string => `${host} ${index}`;
-    for (let index = previousCount; index < count; index++)
-      this.workers.reserve({ deliveryKey: keyOf(index), runKey: '', ...workers });
-    for (let index = count; index < previousCount; index++) this.workers.release(keyOf(index));
-  }
-
-  /** Returns the share of the slots of a host; null for workers. */
-  private shareAt(host: string): FairShare | null {
-    return this.hosts.get(host) ?? (parseWorkers(host) ? null : this.unusedHost);
-  }
-
-  private freeAtWorkers(host: string): number {
-    const { instanceId = '', url = '' } = parseWorkers(host) ?? {};
-    return this.workers.freeSlots(instanceId, url);
+  private poolCapacity(pool: string): number {
+    return this.limits.capacityOf?.(pool) || Number.POSITIVE_INFINITY;
   }
 }

@@ -31,21 +31,12 @@ const memberOf = (row: Row): ClusterMember => ({
   workersVersion: integer(row, 'workers_version'),
 });
 
-/** Names of workflows, followed by `limitedSlots` if it is not empty. Earlier versions ignore everything except names. */
-type PublishedWorkflows = readonly (string | NodePool['limitedSlots'])[];
-
-function workflowsOf(published: PublishedWorkflows): Pick<NodePool, 'workflows' | 'limitedSlots'> {
-  const workflows = published.filter((part) => typeof part === 'string');
-  const limitedSlots = published.flatMap((part) => (typeof part === 'string' ? [] : part));
-  return { workflows, limitedSlots };
-}
-
 const poolOf = (row: Row): NodePool => ({
   nodeId: text(row, 'node_id'),
   instanceId: text(row, 'instance_id'),
   app: text(row, 'app'),
   slots: integer(row, 'places'),
-  ...workflowsOf(json<PublishedWorkflows>(row, 'workflows')),
+  workflows: json<readonly string[]>(row, 'workflows'),
 });
 
 export const readMembers = async (session: Session): Promise<readonly ClusterMember[]> =>
@@ -69,10 +60,9 @@ export async function publishPools(
   { put, removed, othersMustReload }: PoolChanges,
 ): Promise<void> {
   if (othersMustReload && (await session.execute(INCREMENT_VERSION, [nodeId])) === 0) return;
-  const rows = put.map(({ slots, workflows, limitedSlots, connections, ...name }) => ({
+  const rows = put.map(({ slots, workflows, connections, ...name }) => ({
     ...{ ...poolNameColumns(name), places: slots },
-    workflows: JSON.stringify(limitedSlots.length === 0 ? workflows : [...workflows, limitedSlots]),
-    connections: JSON.stringify(connections),
+    ...{ workflows: JSON.stringify(workflows), connections: JSON.stringify(connections) },
   }));
   if (rows.length > 0) session.send(PUT, [nodeId, ...columnArrays(POOL, rows)]);
   if (removed.length > 0) session.send(REMOVE, [nodeId, ...columnArrays(POOL_NAME, removed.map(poolNameColumns))]);
