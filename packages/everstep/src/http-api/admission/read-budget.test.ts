@@ -88,6 +88,13 @@ test('the instances of an account cannot use all memory together, and one leaves
   assert.equal(budget.bytes, 64);
 });
 
+test('a large read is not blocked by a small one of its instance, although the account has another instance', async () => {
+  const budget = new ReadBudget(SHARED, ownersOf('hog1', 'hog2', 'quiet1'));
+  await budget.take('hog1', 3, NEVER);
+  assert.equal(await settles(budget.take('hog1', 20, NEVER)), true);
+  assert.equal(await settles(budget.take('hog1', 20, NEVER)), false, 'the account is at its limit');
+});
+
 test('the instances of the only account may use all memory together', async () => {
   const budget = new ReadBudget(SHARED, ownersOf('shop1', 'shop2'));
   for (const instanceId of ['shop1', 'shop2'])

@@ -135,13 +135,15 @@ export class ReadBudget {
 
   /**
    * Returns whether the account or the instance is at its limit, however much memory is free. While accounts share the memory, an
-   * instance that already uses some gets at most half of the limit of its account if the account has several instances.
+   * instance that already uses some gets at most half of the limit of its account if the account has several instances. A read
+   * that is larger than this half is limited by the account only.
    */
   private isOwnerAtLimit({ instanceId, accountId, bytes }: Read): boolean {
     const { maxBytesOfOwner } = this.limits;
     const { isShared } = this.owners;
     const usedByInstance = this.bytesByInstance.get(instanceId) ?? 0;
-    const maxOfInstance = isShared && this.owners.hasSeveralInstances(accountId) ? maxBytesOfOwner / 2 : maxBytesOfOwner;
+    const isHalved = isShared && bytes <= maxBytesOfOwner / 2 && this.owners.hasSeveralInstances(accountId);
+    const maxOfInstance = isHalved ? maxBytesOfOwner / 2 : maxBytesOfOwner;
     if (usedByInstance > 0 && usedByInstance + bytes > maxOfInstance) return true;
     return isShared && (this.bytesByAccount.get(accountId) ?? 0) + bytes > maxBytesOfOwner;
   }
