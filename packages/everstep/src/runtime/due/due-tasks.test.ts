@@ -1,9 +1,9 @@
-/** Due tasks of one account while another has very many. */
+/** Due tasks of one account while another has very many, and tasks that cannot be handled. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ownersOf } from '../../fairness/owners.fixture.js';
 import type { DueTask, Store } from '../../ports/stores/store.js';
-import { ALWAYS_OPEN } from '../../ports/stores/store-writes.js';
+import { ALWAYS_OPEN, type StoreWritesState } from '../../ports/stores/store-writes.js';
 import { ReadyQueue } from '../dispatch/slots/ready-queue.js';
 import { ManualClock, quiet, settle } from '../runtime.fixture.js';
 import { DueTasks } from './due-tasks.js';
@@ -154,4 +154,94 @@ test('messages of a queue are claimed in order, however many there are', async (
   assert.deepEqual(order, [...order].sort());
   assert.ok(order.length >= 500);
   await due.stop();
+});
+
+describe('a due task that cannot be handled', () => {
+  /** Returns tasks of which the first one cannot be handled. */
+  function failing(writes: StoreWritesState = ALWAYS_OPEN) {
+    const clock = new ManualClock();
+    const tasks = new Tasks();
+    for (let n = 0; n < 20; n++) tasks.all.push(dueTask(QUIET, n, clock.now(), { kind: 'sleep' }));
+    const bench = { isBroken: true, attempts: 0, handled: [] as string[], errors: [] as unknown[] };
+    const due = new DueTasks({
+      ...{ store: tasks, clock, writes },
+      log: { ...quiet, error: (fields, event) => bench.errors.push({ ...fields, event }) },
+      handler: {
+        backlog: new ReadyQueue({ maxInFlight: SLOTS, maxInFlightPerHost: SLOTS, owners: ownersOf(QUIET) }),
+        async handleDue({ runKey }) {
+          if (runKey === tasks.all[0]?.runKey) bench.attempts++;
+          if (bench.isBroken && runKey === tasks.all[0]?.runKey) throw new Error('cannot be read');
+          bench.handled.push(runKey);
+        },
+        onMessageInOrder: () => assert.fail('no message was deferred'),
+      },
+    });
+    const defers = () => {
+      const limits = { instanceId: QUIET, flowControlKey: null, origin: 'http://app', queue: 'q' };
+      return due.defer({ runKey: 'new', slot: 0, limits }, clock.now());
+    };
+    return { clock, tasks, due, bench, defers };
+  }
+
+  test('does not delay the others, and is retried alone, with increasing delays', async () => {
+    const { clock, due, bench, defers } = failing();
+    await due.start();
+    assert.equal(bench.handled.length, 19);
+    assert.equal(defers(), false, 'new messages of queues are not deferred');
+    const runKey = `${QUIET}-000000`;
+    const event = { event: 'due task failed, retrying', error: 'Error: cannot be read', instanceId: QUIET, runKey };
+    assert.deepEqual(bench.errors, [{ ...event, retryAfterMs: 1_000 }]);
+    for (const [ms, attempts] of [
+      [999, 1],
+      [1, 2],
+      [1_999, 2],
+      [1, 3],
+    ] as const) {
+      clock.move(ms);
+      await settle();
+      assert.equal(bench.attempts, attempts);
+    }
+    assert.equal(bench.errors.length, 3);
+    bench.isBroken = false;
+    clock.move(4_000);
+    await settle();
+    assert.equal(bench.handled.length, 20);
+    clock.move(600_000);
+    await settle();
+    assert.deepEqual([bench.attempts, bench.handled.length], [4, 20]);
+    await due.stop();
+  });
+
+  test('is handled with all others when they are read again', async () => {
+    const { clock, due, bench } = failing();
+    await due.start();
+    bench.isBroken = false;
+    due.restartNow();
+    await settle();
+    assert.deepEqual([bench.attempts, bench.handled.length], [2, 39]);
+    clock.move(600_000);
+    await settle();
+    assert.equal(bench.attempts, 2);
+    await due.stop();
+  });
+
+  test('ends the scan if the store is unavailable', async () => {
+    const writes = {
+      isOpen: true,
+      isOpenFor: () => writes.isOpen,
+      noteFailure: () => {
+        writes.isOpen = false;
+        return true;
+      },
+    };
+    const { due, bench } = failing(writes);
+    await due.start();
+    assert.equal(bench.handled.length, 9, 'those that were handled concurrently');
+    bench.isBroken = false;
+    writes.isOpen = true;
+    due.restartNow();
+    await settle();
+    assert.deepEqual([bench.handled.length, bench.errors.length], [29, 0]);
+    await due.stop();
+  });
 });

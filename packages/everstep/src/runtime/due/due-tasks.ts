@@ -15,6 +15,7 @@ import type { Delivery, DeliveryRef } from '../gates/delivery.js';
 import { DeferredMessages } from './deferred-messages.js';
 import { type DueSource, StoredTasks, type TaskClaims, UnclaimedTasks } from './due-source.js';
 import { type Backlog, type DueTurn, DueTurns } from './due-turns.js';
+import { FailedTasks } from './failed-tasks.js';
 
 /** Maximum number of tasks that are handled concurrently: some of them have to be read from the store first. */
 const MAX_CONCURRENT = 10;
@@ -52,6 +53,7 @@ export class DueTasks {
   private readonly source: DueSource;
   private readonly turns: DueTurns;
   private readonly deferred = new DeferredMessages();
+  private readonly failed = new FailedTasks();
   /** Time before which all due tasks were handled, Unix ms, except those of instances whose pages are being read. */
   private handledBefore = Number.NEGATIVE_INFINITY;
   /** Whether tasks may have become due since the last scan. Until the next one, `wakeAt` does not include them. */
@@ -202,6 +204,7 @@ export class DueTasks {
     if (this.shouldRestart) {
       this.source.restart();
       this.turns.clear();
+      this.failed.clear();
       this.handledBefore = Number.NEGATIVE_INFINITY;
     }
     this.shouldRestart = false;
@@ -209,9 +212,9 @@ export class DueTasks {
     const { tasks, unread } = await this.source.readNext(before, this.turns.openInstances);
     if (this.generation !== generation) return;
     for (const [instanceId, readPage] of unread) this.turns.add(instanceId, readPage, this.handledBefore);
-    if (!(await this.handleTasks(inTurns(tasks, this.owners)))) return;
+    if (!(await this.handleTasks(inTurns([...this.failed.dueAt(before), ...tasks], this.owners)))) return;
     const nextDueAt = await store.nextDueAt({ after: before });
-    if (nextDueAt !== null) this.scanAt(nextDueAt);
+    for (const at of [nextDueAt, this.failed.nextRetryAt]) if (at !== null) this.scanAt(at);
     this.handledBefore = before + 1;
     this.isBehind = this.shouldScanAgain;
     const { openInstances } = this.turns;
@@ -264,12 +267,29 @@ export class DueTasks {
     for (const task of tasks) {
       if (this.generation !== generation) break;
       this.deferred.remove(task);
-      handledTasks.push(this.options.handler.handleDue(task, onDecision));
+      handledTasks.push(this.handleTask(task, onDecision));
       if (handledTasks.length < MAX_CONCURRENT) continue;
       await Promise.all(handledTasks);
       handledTasks = [];
     }
     await Promise.all(handledTasks);
     return this.generation === generation;
+  }
+
+  /** Acts on a task. If that fails, only this task is retried. Rejects if the store is unavailable. */
+  private async handleTask(task: DueTask, onDecision: (decision: Promise<void>) => void): Promise<void> {
+    const { handler, writes, clock, log } = this.options;
+    try {
+      await handler.handleDue(task, onDecision);
+      this.failed.remove(task);
+    } catch (error) {
+      const isUnavailable = writes.noteFailure(error);
+      // With several servers, only the instances of one may be affected.
+      if (isUnavailable && !writes.isOpen) throw error;
+      const retryAfterMs = this.failed.add(task, clock.now());
+      this.scanAt(clock.now() + retryAfterMs);
+      const { instanceId, runKey } = task;
+      if (!isUnavailable) log.error({ instanceId, runKey, retryAfterMs, error: String(error) }, 'due task failed, retrying');
+    }
   }
 }

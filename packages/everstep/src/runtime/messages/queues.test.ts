@@ -6,6 +6,7 @@ import { openSqliteStore } from '../../stores/sqlite/index.js';
 import {
   type Bench,
   ManualClock,
+  progress,
   publicUrl,
   quiet,
   random,
@@ -349,6 +350,41 @@ test('lets no new message overtake older ones that stay in the store after a res
       }
     },
     { sender, wrap: (store) => backlog.before(store) },
+  );
+});
+
+test('sends new messages although a due task of another run cannot be read', async () => {
+  const sender = new ScriptedSender(() => respondWith(200));
+  const sleeper = new ScriptedCaller(({ request }) =>
+    progress(request, { planned: [{ stepId: 1, name: 'nap', type: 'SleepFor', sleepMs: 1_000 }] }),
+  );
+  let isDamaged = false;
+  const loadRun = async (store: Store, query: Parameters<Store['loadRun']>[0]) => {
+    const run = await store.loadRun(query);
+    if (isDamaged && run?.workflowUrl === 'http://app/flow') throw new Error('the row is damaged');
+    return run;
+  };
+  await withRuntime(
+    sleeper,
+    async (bench) => {
+      await bench.trigger();
+      await settle();
+      isDamaged = true;
+      // The run is no longer in memory.
+      await bench.restart();
+      bench.clock.move(1_000);
+      await settle();
+      for (const text of ['1', '2']) {
+        await bench.runtime.messages.publish([inQueue(text)]);
+        await untilSent(sender, Number(text));
+      }
+      assert.deepEqual(sender.sent.map(textOf), ['1', '2']);
+      isDamaged = false;
+      bench.clock.move(60_000);
+      await settle();
+      assert.equal(sleeper.calls.length, 2, 'the run continues when it can be read');
+    },
+    { sender, wrap: (store) => ({ ...store, loadRun: (query) => loadRun(store, query) }) },
   );
 });
 
