@@ -106,6 +106,8 @@ export class DueTasks {
   defer(delivery: Delivery, dueAt: number): boolean {
     if (dueAt < this.handledBeforeOf(delivery.limits.instanceId)) return false;
     this.deferred.add(delivery, dueAt);
+    // The timer is late, for example because the machine was suspended.
+    if (!this.isBehind && this.wakeAt <= this.options.clock.now()) this.startScan();
     return true;
   }
 
@@ -199,6 +201,11 @@ export class DueTasks {
 
   private async readDueTasks(before: number): Promise<void> {
     const { store, clock, cluster, handler } = this.options;
+    // What the timer was set for is read now.
+    if (this.wakeAt <= before) {
+      this.cancelTimer();
+      this.wakeAt = Number.POSITIVE_INFINITY;
+    }
     if (cluster) this.scanAt(clock.now() + POLL_MS);
     // Applied only here, so that a scan in progress does not overwrite it.
     if (this.shouldRestart) {

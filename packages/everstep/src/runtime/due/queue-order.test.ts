@@ -14,10 +14,13 @@ const BURST = 550;
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** A clock whose timers fire a turn of the event loop late. */
+/** How late timers fire after the machine was suspended, in milliseconds. */
+const SUSPENDED_TIMERS_MS = 3_000;
+
+/** A clock whose timers fire a turn of the event loop late, and much later after a jump. */
 class LateClock implements Clock {
   private time = 1_800_000_000_000;
-  private timers: { readonly at: number; readonly fire: () => void }[] = [];
+  private timers: { at: number; readonly fire: () => void }[] = [];
 
   now(): number {
     return this.time;
@@ -39,6 +42,11 @@ class LateClock implements Clock {
     this.time += ms;
     for (const { fire } of due) fire();
   }
+  /** Moves the time as if the machine had been suspended: timers do not fire until later. */
+  jump(ms: number): void {
+    this.time += ms;
+    for (const timer of this.timers) timer.at = Math.max(timer.at, this.time + SUSPENDED_TIMERS_MS);
+  }
 }
 
 /** A task in the store. Only messages have a place in the order. */
@@ -54,11 +62,15 @@ class QueueBench {
   /** Messages in the order in which they were offered for the first time. */
   readonly offered: StoredTask[] = [];
   readonly due: DueTasks;
+  /** Messages that were passed on as deferred, although a scan had offered them in the meantime. */
+  readonly repeated: string[] = [];
   isFull = false;
   /** Turns of the event loop that a read takes. */
   readTurns = 0;
   private readonly tasks: StoredTask[] = [];
   private readonly offeredKeys = new Set<string>();
+  /** Messages that a scan had offered before they were deferred. */
+  private readonly deferredLate = new Set<string>();
   private turn = 0;
   private taskCount = 0;
 
@@ -71,7 +83,10 @@ class QueueBench {
         async handleDue({ runKey }) {
           bench.offer(runKey);
         },
-        onMessageInOrder: ({ runKey }) => bench.offer(runKey),
+        onMessageInOrder({ runKey }) {
+          if (bench.offeredKeys.has(runKey) && !bench.deferredLate.has(runKey)) bench.repeated.push(runKey);
+          bench.offer(runKey);
+        },
       },
     });
   }
@@ -124,6 +139,7 @@ class QueueBench {
     const task = this.addTask({ queue: 'q', dueAt, createdTurn });
     for (let turns = 0; turns < commitTurns; turns++) await this.pass(1);
     const limits = { instanceId: INSTANCE, flowControlKey: null, origin: 'http://app', queue: 'q' };
+    if (this.offeredKeys.has(task.runKey)) this.deferredLate.add(task.runKey);
     if (dueAt > this.clock.now()) this.due.scanAt(dueAt);
     else if (!this.due.defer({ ...task, limits }, dueAt)) this.offer(task.runKey);
     task.acknowledgedTurn = this.turn;
@@ -177,6 +193,7 @@ const step = fc.oneof(
   },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('pass' as const), ms: fc.nat(3), turns: fc.nat(3) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('burst' as const), ms: fc.nat(3), turns: fc.constant(0) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('jump' as const), ms: fc.nat(5), turns: fc.constant(0) }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -195,6 +212,7 @@ test('a message is offered after all messages that were acknowledged before it w
       for (const { kind, ms, turns } of steps) {
         if (kind === 'publish') await bench.publish(ms, turns);
         else if (kind === 'burst') bench.burst(ms);
+        else if (kind === 'jump') bench.clock.jump(ms);
         else if (kind === 'fill') bench.isFull = true;
         else if (kind === 'drain') bench.drain();
         else if (kind === 'read') bench.readTurns = turns;
@@ -203,8 +221,23 @@ test('a message is offered after all messages that were acknowledged before it w
       }
       await bench.finish();
       assert.deepEqual(bench.overtaken, []);
+      assert.deepEqual(bench.repeated, []);
       assert.equal(bench.offered.length, bench.messageCount, 'each message was offered');
     }),
     { numRuns: 100 },
   );
+});
+
+test('messages are offered soon after the machine was suspended, while timers are still late', async () => {
+  const bench = new QueueBench();
+  await bench.due.start();
+  await bench.publish(10, 0);
+  bench.clock.jump(1_000);
+  for (let count = 2; count <= 4; count++) {
+    await bench.publish(0, 0);
+    for (let turns = 0; turns < 10; turns++) await nextTurn();
+    assert.equal(bench.offered.length, count);
+  }
+  assert.deepEqual(bench.overtaken, []);
+  await bench.due.stop();
 });
