@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DamagedValueError } from '../../ports/damaged-value.js';
 import type { Store } from '../../ports/stores/store.js';
-import { endOf, inARow, letterOf, ScriptedCaller, settle, withRuntime } from '../runtime.fixture.js';
+import { commandFor } from '../messages/plain-messages.fixture.js';
+import { endOf, inARow, letterOf, progress, ScriptedCaller, settle, withRuntime } from '../runtime.fixture.js';
 
 test('a run whose journal is damaged becomes a dead letter immediately, and resumes when the data is restored', async () => {
   let isDamaged = true;
@@ -39,6 +40,60 @@ test('a run whose journal is damaged becomes a dead letter immediately, and resu
         caller.calls.map(({ request }) => request.journal.length),
         [0, 1],
       );
+    },
+    { wrap },
+  );
+});
+
+/** Rejects reads of bodies after `damage` was called. */
+function damageableBodies() {
+  let isDamaged = false;
+  return {
+    damage: () => {
+      isDamaged = true;
+    },
+    wrap: (store: Store): Store => ({
+      ...store,
+      loadPayload: async (query) => {
+        if (isDamaged) throw new DamagedValueError(`the payload of run ${query.runKey} is damaged`);
+        return store.loadPayload(query);
+      },
+    }),
+  };
+}
+
+test('a run whose body is damaged while it sleeps becomes a dead letter when the sleep ends, also after a restart', async () => {
+  const { damage, wrap } = damageableBodies();
+  const caller = new ScriptedCaller(({ request }) =>
+    progress(request, { planned: [{ stepId: 1, name: 'nap', type: 'SleepFor', sleepMs: 1_000 }] }),
+  );
+  await withRuntime(
+    caller,
+    async (bench) => {
+      await bench.trigger();
+      await settle();
+      damage();
+      await bench.restart();
+      bench.clock.move(1_000);
+      await settle();
+      assert.match((await letterOf(bench)).error, /the payload of run .* is damaged/);
+      assert.equal(caller.calls.length, 1);
+    },
+    { wrap },
+  );
+});
+
+test('a message whose body is damaged before it is sent becomes a dead letter, also after a restart', async () => {
+  const { damage, wrap } = damageableBodies();
+  await withRuntime(
+    new ScriptedCaller(inARow(1)),
+    async (bench) => {
+      await bench.runtime.messages.publish([{ ...commandFor('1'), notBefore: bench.clock.now() + 1_000 }]);
+      damage();
+      await bench.restart();
+      bench.clock.move(1_000);
+      await settle();
+      assert.match((await letterOf(bench)).error, /the payload of run .* is damaged/);
     },
     { wrap },
   );

@@ -10,6 +10,7 @@
 import type { Run, RunPayload } from '../../engine/runs/run.js';
 import type { CommitUnit } from '../../engine/writes.js';
 import type { Clock } from '../../ports/clock.js';
+import { DamagedValueError } from '../../ports/damaged-value.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { Store } from '../../ports/stores/store.js';
 import { EMPTY_JOURNAL, type HoldState } from './holds.js';
@@ -216,11 +217,21 @@ export class RunCache {
 
   private async read(runKey: string, isLatest: () => boolean): Promise<CachedRun | null> {
     const run = await this.store.loadRun({ runKey });
-    const payload = run?.status === 'active' ? await this.store.loadPayload({ runKey }) : null;
+    const payload = run?.status === 'active' ? await this.readPayload(runKey) : null;
     if (!isLatest()) return this.load(runKey);
     if (run?.status !== 'active' || payload === null) return null;
-    const { body, ...payloadWithoutBody } = payload;
-    return this.entries.get(runKey) ?? this.addLoaded(run, body.length > MAX_KEPT_PAYLOAD_BYTES ? payloadWithoutBody : payload);
+    return this.entries.get(runKey) ?? this.addLoaded(run, payload);
+  }
+
+  /** Returns the payload, without its body if that is large or damaged: the delivery that needs the body reads it again. */
+  private async readPayload(runKey: string): Promise<StartPayload | null> {
+    try {
+      const payload = await this.store.loadPayload({ runKey });
+      return payload && payload.body.length > MAX_KEPT_PAYLOAD_BYTES ? { ...payload, body: undefined } : payload;
+    } catch (error) {
+      if (!(error instanceof DamagedValueError)) throw error;
+      return this.store.payloadHead({ runKey });
+    }
   }
 
   private addLoaded(run: Run, payload: StartPayload): CachedRun {
