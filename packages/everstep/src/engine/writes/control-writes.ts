@@ -42,8 +42,14 @@ export type ControlWrite =
   | { readonly kind: 'delete-url-group'; readonly instanceId: string; readonly name: string }
   | { readonly kind: 'put-schedule'; readonly schedule: Schedule }
   | { readonly kind: 'delete-schedule'; readonly instanceId: string; readonly scheduleId: string }
-  /** Replaces the hold of an origin; null releases it. */
-  | { readonly kind: 'set-hold'; readonly instanceId: string; readonly origin: string; readonly hold: DestinationHold | null }
+  /** Replaces the hold of an origin; null releases it. A write of the breaker has no effect on a hold that was set by hand. */
+  | {
+      readonly kind: 'set-hold';
+      readonly instanceId: string;
+      readonly origin: string;
+      readonly hold: DestinationHold | null;
+      readonly by: DestinationHold['by'];
+    }
   | { readonly kind: 'set-instance-settings'; readonly instanceId: string; readonly settings: InstanceSettings };
 
 const FLOW_CONTROL_WRITE = { ...INSTANCE_FACTS, ...SMALL_WRITE_FACTS, aggregate: 'flow-control', topic: 'flow-control' } as const;

@@ -55,7 +55,7 @@ test('a unit is published to the streams of its instance, with its topics', () =
   live.onCommitted([step('r1'), step('r1')]);
   assert.deepEqual(one.hints.splice(0), [{ topics: ['runs'], runIds: ['one'] }]);
   assert.deepEqual(two.hints, []);
-  const hold: StoreWrite = { kind: 'set-hold', instanceId: 'qi_2', origin: 'http://w.test', hold: null };
+  const hold: StoreWrite = { kind: 'set-hold', instanceId: 'qi_2', origin: 'http://w.test', hold: null, by: 'hand' };
   const taken: StoreWrite = { kind: 'take-dead-letter', instanceId: 'qi_2', dlqId: 'd', became: null };
   live.onCommitted([unit(hold), step('r2'), unit(taken)]);
   assert.deepEqual(two.hints.splice(0), [{ topics: ['settings', 'runs', 'flow-control', 'dlq'], runIds: ['two'] }]);

@@ -61,6 +61,7 @@ export class MemoryGateStore implements GateStore, ControlCommits {
         break;
       }
       case 'set-hold':
+        if (write.by === 'breaker' && this.holds.get(write.origin)?.by === 'hand') break;
         if (write.hold) this.holds.set(write.origin, write.hold);
         else this.holds.delete(write.origin);
         break;

@@ -190,7 +190,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     await this.stored.change(origin, async () => {
       destination.holdByHand(hold);
       try {
-        await this.writeHold(origin, hold);
+        await this.stored.writeHold(origin, hold);
       } catch (error) {
         if (destination.state.hold === hold) destination.restore(previousState);
         throw error;
@@ -204,7 +204,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     const hold = destination?.state.hold;
     if (!destination || !hold) return false;
     await this.stored.change(origin, async () => {
-      await this.writeHold(origin, null);
+      await this.stored.writeHold(origin, null);
       // A hold that was set in the meantime remains.
       if (destination.state.hold === hold) destination.lift();
     });
@@ -328,15 +328,8 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     return this.flowKeys.get(limits.flowControlKey ?? '')?.couldStart(limits) ?? true;
   }
 
-  /** Stores the current hold, with retries until it is stored. */
   onHoldChanged(origin: string): void {
-    const { control, log } = this.deps;
-    void this.stored.change(origin, () =>
-      control.repeat(
-        () => this.writeHold(origin, this.destinationMap.get(origin)?.state.hold ?? null),
-        (error) => log.warn({ ...this.faultOf(error), origin }, 'could not store a destination hold, retrying in 1 s'),
-      ),
-    );
+    this.stored.breakerChanged(origin, () => this.destinationMap.get(origin)?.state.hold ?? null);
   }
 
   private lineOf(name: string): QueueLine {
@@ -429,10 +422,6 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
       this.earlyDeliveries.remove(next);
       this.offer(next);
     }
-  }
-
-  private writeHold(origin: string, hold: DestinationHold | null): Promise<void> {
-    return this.deps.control.write({ kind: 'set-hold', instanceId: this.instanceId, origin, hold });
   }
 }
 

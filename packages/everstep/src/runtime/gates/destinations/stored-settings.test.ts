@@ -150,6 +150,47 @@ test('a manual hold of another node replaces a hold of the breaker: there are no
   assert.deepEqual([harness.startedRuns, held?.hold], [[], HAND_HOLD]);
 });
 
+test('a breaker that opens before this node knows of a manual hold does not replace it', async () => {
+  const harness = new GateHarness();
+  await harness.get(harness.breaker(true), 0);
+  const runKeys = harness.offerMany(3, null);
+  harness.store.holds.set(ORIGIN, HAND_HOLD);
+  for (const runKey of runKeys) harness.endRun(runKey, FAILED);
+  harness.starts.length = 0;
+  harness.offer(null);
+  await harness.passTime(60_000);
+  const [held] = await destinations(harness);
+  assert.deepEqual([harness.store.holds.get(ORIGIN), held?.hold, harness.startedRuns], [HAND_HOLD, HAND_HOLD, []]);
+});
+
+test('a probe that succeeds before this node knows of a manual hold does not end it', async () => {
+  const harness = new GateHarness();
+  await harness.get(harness.breaker(true), 0);
+  trip(harness);
+  const probe = harness.offer(null);
+  await harness.passTime(1_500);
+  assert.deepEqual(harness.startedRuns, [probe]);
+  harness.store.holds.set(ORIGIN, HAND_HOLD);
+  harness.endRun(probe);
+  await harness.passTime(0);
+  harness.offer(null);
+  await harness.passTime(60_000);
+  const [held] = await destinations(harness);
+  assert.deepEqual([harness.store.holds.get(ORIGIN), held?.hold, harness.startedRuns], [HAND_HOLD, HAND_HOLD, [probe]]);
+});
+
+test('a manual hold is stored as such while the breaker repeats a write that failed', async () => {
+  const harness = new GateHarness();
+  await harness.get(harness.breaker(true), 0);
+  harness.store.isBroken = true;
+  trip(harness);
+  await harness.passTime(500);
+  harness.store.isBroken = false;
+  await hold(harness);
+  await harness.passTime(10_000);
+  assert.deepEqual([harness.store.holds.get(ORIGIN)?.by, (await destinations(harness))[0]?.hold?.by], ['hand', 'hand']);
+});
+
 test('a change of another node that cannot be read is confirmed when it could be read', async () => {
   const harness = new GateHarness();
   await destinations(harness);

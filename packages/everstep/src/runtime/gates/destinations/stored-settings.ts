@@ -26,7 +26,7 @@ export class StoredSettings {
   private readonly changes = new Map<string, number>();
   /** Parts that this node has changed since the last read started. */
   private changedParts = new Set<string>();
-  /** Whether a read has kept parts in memory. */
+  /** Whether a read has kept parts in memory, or the breaker has made a write that may have had no effect. */
   private mustReadAgain = false;
   private currentRead: Promise<void> | null = null;
   /** The read that follows the current one. */
@@ -71,6 +71,35 @@ export class StoredSettings {
       else this.changes.delete(part);
       this.readAgainIfNeeded();
     }
+  }
+
+  /** Stores a hold that a person has set, or ends the hold if it is null. Part of a change. */
+  writeHold(origin: string, hold: DestinationHold | null): Promise<void> {
+    return this.write(origin, hold, 'hand');
+  }
+
+  /**
+   * Stores the hold of a breaker that has opened or closed, with retries until it is stored. `currentHold` returns the hold in
+   * memory. If another node has stored a hold by hand, that hold remains, and this node reads it afterward.
+   */
+  breakerChanged(origin: string, currentHold: () => DestinationHold | null): void {
+    const { control, log } = this.deps;
+    this.mustReadAgain = true;
+    const store = async (): Promise<void> => {
+      const hold = currentHold();
+      // The request that has set a hold by hand stores it.
+      if (hold?.by !== 'hand') await this.write(origin, hold, 'breaker');
+    };
+    void this.change(origin, () =>
+      control.repeat(store, (error) => {
+        const fields = { instanceId: this.instanceId, error: String(error), origin };
+        log.warn(fields, 'could not store a destination hold, retrying in 1 s');
+      }),
+    );
+  }
+
+  private write(origin: string, hold: DestinationHold | null, by: DestinationHold['by']): Promise<void> {
+    return this.deps.control.write({ kind: 'set-hold', instanceId: this.instanceId, origin, hold, by });
   }
 
   private readLatest(): Promise<void> {

@@ -71,6 +71,7 @@ async function fill(store: Store, instanceId: string, firstNumber: number): Prom
       instanceId,
       origin: 'http://a.example',
       hold: { origin: 'http://a.example', by: 'hand', reason: '', since: T0 },
+      by: 'hand',
     },
     { kind: 'count-messages', instanceId, messages: 7, at: T0 },
     { kind: 'count-of-day', instanceId, what: 'run', count: 3, at: T0 },

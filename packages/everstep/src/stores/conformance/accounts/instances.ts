@@ -18,6 +18,16 @@ const setHold = (origin: string, newHold: DestinationHold | null, instanceId = I
   instanceId,
   origin,
   hold: newHold,
+  by: 'hand',
+});
+
+/** A write of the breaker of a node. */
+const setBreakerHold = (origin: string, newHold: DestinationHold | null): StoreWrite => ({
+  kind: 'set-hold',
+  instanceId: INSTANCE,
+  origin,
+  hold: newHold,
+  by: 'breaker',
 });
 
 const UNLIMITED = { maxAgeMs: null, maxCount: null };
@@ -35,8 +45,8 @@ export function instanceConformance(open: OpenStore): void {
         assert.deepEqual(await store.listHolds({ instanceId: INSTANCE }), []);
         await apply(store, [
           setHold(b, hold(b)),
-          setHold(a, hold(a)),
-          setHold(a, hold(a, { by: 'breaker', reason: 'it refused 5 in a row', since: T0 + 9 })),
+          setBreakerHold(a, hold(a, { by: 'breaker' })),
+          setBreakerHold(a, hold(a, { by: 'breaker', reason: 'it refused 5 in a row', since: T0 + 9 })),
           setHold(a, hold(a), OTHER_INSTANCE),
         ]);
         const reopened = await underTest.reopen();
@@ -47,6 +57,27 @@ export function instanceConformance(open: OpenStore): void {
         await apply(reopened, [setHold(a, null), setHold('http://never.example', null)]);
         assert.deepEqual(await reopened.listHolds({ instanceId: INSTANCE }), [hold(b)]);
         assert.deepEqual(await reopened.listHolds({ instanceId: OTHER_INSTANCE }), [hold(a)]);
+      }),
+    );
+
+    test(
+      'keep a hold that was set by hand when a breaker opens or closes',
+      withStore(open, async (store) => {
+        const a = 'http://a.example';
+        const opened = (since: number) => hold(a, { by: 'breaker', reason: 'it refused 5 in a row', since });
+        const holdsAfter = async (...writes: StoreWrite[]) => {
+          await apply(store, writes);
+          return store.listHolds({ instanceId: INSTANCE });
+        };
+        assert.deepEqual(await holdsAfter(setBreakerHold(a, opened(T0))), [opened(T0)]);
+        assert.deepEqual(await holdsAfter(setBreakerHold(a, opened(T0 + 1))), [opened(T0 + 1)]);
+        assert.deepEqual(await holdsAfter(setBreakerHold(a, null)), []);
+        assert.deepEqual(await holdsAfter(setBreakerHold(a, opened(T0)), setHold(a, hold(a))), [hold(a)]);
+        assert.deepEqual(await holdsAfter(setBreakerHold(a, opened(T0 + 2))), [hold(a)]);
+        assert.deepEqual(await holdsAfter(setBreakerHold(a, null)), [hold(a)]);
+        assert.deepEqual(await holdsAfter(setHold(a, null), setBreakerHold(a, opened(T0 + 3))), [opened(T0 + 3)]);
+        assert.deepEqual(await holdsAfter(setHold(a, hold(a)), setBreakerHold(a, null)), [hold(a)]);
+        assert.deepEqual(await holdsAfter(setBreakerHold(a, null), setHold(a, null)), []);
       }),
     );
 

@@ -19,7 +19,7 @@ import { type Row, text } from '../connection/columns.js';
 import type { TransactionSession } from '../connection/connection.js';
 import { sendProcedure } from '../connection/sql-session.js';
 import { type FlowKeyId, writeFlowControls } from '../control/flow-control-records.js';
-import { sendLastWrites } from '../control/last-writes.js';
+import { sendAllWrites, sendLastWrites } from '../control/last-writes.js';
 import { writeQueues } from '../control/queue-records.js';
 import { writeSchedules } from '../control/schedule-records.js';
 import { DeadLetterWrites } from '../dead-letters/dead-letter-writes.js';
@@ -64,7 +64,8 @@ function createAppliers(
     queue: new WriteList(writeQueues, noteControlWrite),
     'url-group': new WriteList(sendLastWrites(writeUrlGroup, nameOfGroup), noteControlWrite),
     schedule: new WriteList(writeSchedules, noteControlWrite),
-    hold: new WriteList(sendLastWrites(writeHold, ({ origin }) => origin)),
+    // A write of the breaker depends on the writes before it.
+    hold: new WriteList(sendAllWrites(writeHold, ({ origin }) => origin)),
     settings: new WriteList(sendLastWrites(writeSettings, () => '')),
     usage: new WriteList(countMessages),
     'day-count': new WriteList(countDays),

@@ -19,11 +19,16 @@ const HOLD = table<StoredHold>('destination_hold', {
 
 const SETTINGS = table<{ readonly settings: InstanceSettings }>('instance_settings', { settings: json() });
 
-/** Holds the destination, or ends the hold if `hold` is null. Part of a batch. */
-export function writeHold({ instanceId, origin, hold }: WriteOf<'hold'>): Procedure<void> {
-  if (!hold) return send(sql`DELETE FROM destination_hold WHERE ${ofInstance(instanceId)} AND origin = ${origin}`);
+/**
+ * Holds the destination, or ends the hold if `hold` is null. The breaker of a node may not know yet that another node has stored a
+ * hold by hand, so it changes only holds of breakers. Part of a batch.
+ */
+export function writeHold({ instanceId, origin, hold, by }: WriteOf<'hold'>): Procedure<void> {
+  const mayReplace = by === 'hand' ? sql`true` : sql`destination_hold.held_by = 'breaker'`;
+  if (!hold)
+    return send(sql`DELETE FROM destination_hold WHERE ${ofInstance(instanceId)} AND origin = ${origin} AND ${mayReplace}`);
   const { by: heldBy, ...holdColumns } = hold;
-  return send(HOLD.replace({ ...holdColumns, origin, heldBy }, ['origin'], instanceId));
+  return send(sql`${HOLD.replace({ ...holdColumns, origin, heldBy }, ['origin'], instanceId)} WHERE ${mayReplace}`);
 }
 
 /** Returns the holds of the instance, ordered by origin. */

@@ -22,6 +22,7 @@ const holds = (count: number): CommitUnit => ({
     instanceId: 'qi_1',
     origin: `http://host-${n}.test`,
     hold: { origin: `http://host-${n}.test`, by: 'hand' as const, reason: 'x'.repeat(500), since: 1 },
+    by: 'hand' as const,
   })),
 });
 
