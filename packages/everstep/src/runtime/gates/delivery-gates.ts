@@ -88,7 +88,9 @@ export class DeliveryGates implements GateListener {
   }
 
   onPassedAllGates(delivery: GatedDelivery): void {
-    if (!this.isStopped) this.exit.onPassedGates(delivery, delivery.window !== null);
+    // A delivery that is unknown here was discarded after it had left its list.
+    if (!this.isStopped && this.deliveries.get(delivery) === delivery)
+      this.exit.onPassedGates(delivery, delivery.window !== null);
   }
 
   /** Called when a delivery that had passed is done: it no longer counts toward its limits. */

@@ -72,9 +72,12 @@ export class ControlWrites {
     this.retries.add(cancel);
   }
 
-  /** Runs the operation, again a second after each failure. Resolves when it succeeds, and never if the gates stop first. */
-  async repeat(operation: () => Promise<void>, onFailed: (error: unknown) => void): Promise<void> {
-    for (;;) {
+  /**
+   * Runs the operation, again a second after each failure. Resolves when it succeeds or is no longer needed, and never if the gates
+   * stop first.
+   */
+  async repeat(isNeeded: () => boolean, operation: () => Promise<void>, onFailed: (error: unknown) => void): Promise<void> {
+    while (isNeeded()) {
       try {
         return await operation();
       } catch (error) {

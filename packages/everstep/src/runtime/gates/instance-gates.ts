@@ -269,6 +269,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   }
 
   stop(): void {
+    this.stored.stop();
     for (const flowKey of this.flowKeys.values()) flowKey.stop();
     for (const destination of this.destinationMap.values()) destination.stop();
     for (const line of this.lines.values()) line.stop();
@@ -418,6 +419,8 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
       destination.settingsChanged();
       if (destination.state.hold && !heldOrigins.has(origin) && !keeps(origin)) destination.lift();
     }
+    // After a lost lease, other nodes send these deliveries.
+    if (this.stored.isStopped) return;
     for (let next = this.earlyDeliveries.first; next; next = this.earlyDeliveries.first) {
       this.earlyDeliveries.remove(next);
       this.offer(next);

@@ -191,6 +191,45 @@ test('a manual hold is stored as such while the breaker repeats a write that fai
   assert.deepEqual([harness.store.holds.get(ORIGIN)?.by, (await destinations(harness))[0]?.hold?.by], ['hand', 'hand']);
 });
 
+test('deliveries that wait for the first read are not sent if other nodes take over during the read', async () => {
+  const harness = new GateHarness();
+  await harness.trigger({ key: 'k', rate: 1, periodMs: 1_000 });
+  harness.store.readLatencyMs = 10;
+  harness.offer(null, { runKey: 'free' });
+  harness.offer('k', { runKey: 'limited' });
+  await harness.passTime(5);
+  harness.gates.reset();
+  const { commits } = harness.store;
+  await harness.passTime(50);
+  assert.deepEqual([harness.startedRuns, harness.store.commits], [[], commits]);
+  harness.offer(null, { runKey: 'free' });
+  await harness.passTime(50);
+  assert.deepEqual(harness.startedRuns, ['free']);
+});
+
+test('the settings can be read while other nodes take over', async () => {
+  const harness = new GateHarness();
+  await harness.get(harness.breaker(true, 7), 0);
+  harness.gates.reset();
+  harness.store.readLatencyMs = 10;
+  const settings = harness.gates.instanceSettings({ instanceId: INSTANCE });
+  harness.gates.reset();
+  assert.equal((await harness.get(settings)).breaker.failures, 7);
+});
+
+test('a hold of the breaker that could not be stored is not stored after other nodes have taken over', async () => {
+  const harness = new GateHarness();
+  await harness.get(harness.breaker(true), 0);
+  harness.store.isBroken = true;
+  trip(harness);
+  const notice = notify(harness);
+  await harness.passTime(500);
+  harness.gates.reset();
+  harness.store.isBroken = false;
+  await harness.passTime(5_000);
+  assert.deepEqual([harness.store.holds.size, notice.isApplied], [0, true], 'the notice does not wait forever');
+});
+
 test('a change of another node that cannot be read is confirmed when it could be read', async () => {
   const harness = new GateHarness();
   await destinations(harness);

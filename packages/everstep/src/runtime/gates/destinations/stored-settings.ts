@@ -31,6 +31,8 @@ export class StoredSettings {
   private currentRead: Promise<void> | null = null;
   /** The read that follows the current one. */
   private nextRead: Promise<void> | null = null;
+  private hasStopped = false;
+  private readonly isNeeded = () => !this.hasStopped;
 
   constructor(instanceId: string, deps: Pick<GateDeps, 'store' | 'control' | 'log'>, apply: (state: StoredState) => void) {
     this.instanceId = instanceId;
@@ -38,8 +40,17 @@ export class StoredSettings {
     this.apply = apply;
   }
 
+  get isStopped(): boolean {
+    return this.hasStopped;
+  }
+
   get isReading(): boolean {
     return this.currentRead !== null || this.nextRead !== null;
+  }
+
+  /** Ends the repetition of reads and writes, because other nodes have taken over. */
+  stop(): void {
+    this.hasStopped = true;
   }
 
   /** Reads and applies the state, or waits for the read in progress. */
@@ -51,6 +62,7 @@ export class StoredSettings {
   reload(): Promise<void> {
     const { control, log } = this.deps;
     return control.repeat(
+      this.isNeeded,
       () => this.readLatest(),
       (error) => {
         const fields = { instanceId: this.instanceId, error: String(error) };
@@ -91,7 +103,7 @@ export class StoredSettings {
       if (hold?.by !== 'hand') await this.write(origin, hold, 'breaker');
     };
     void this.change(origin, () =>
-      control.repeat(store, (error) => {
+      control.repeat(this.isNeeded, store, (error) => {
         const fields = { instanceId: this.instanceId, error: String(error), origin };
         log.warn(fields, 'could not store a destination hold, retrying in 1 s');
       }),
