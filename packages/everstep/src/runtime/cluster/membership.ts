@@ -125,8 +125,10 @@ export class Membership {
         const entry = cache.peek(change.runKey);
         if (entry) decisions.forget(entry);
         dispatcher.onEndedElsewhere(change.runKey);
+        gates.onRunEnded(change.runKey);
         break;
       }
+      // A message has only one task, so it has no slot in a queue here.
       case 'run-ended':
         dispatcher.onEndedElsewhere(change.runKey);
         return;

@@ -374,10 +374,9 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     this.sender.withdraw(ref);
   }
 
-  /** Removes the waiting deliveries of a run that has ended on another node, and frees its slot in its queue. */
+  /** Removes the waiting deliveries of a run that has ended on another node. */
   onEndedElsewhere(runKey: string): void {
     this.gates.withdrawRun(runKey);
-    this.gates.onRunEnded(runKey);
     this.sender.withdrawRun(runKey);
   }
 

@@ -2,10 +2,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CALLBACK_SLOT } from '../../engine/runs/run.js';
+import type { Submission } from '../../engine/runs/submissions.js';
 import type { Cluster, ClusterEvents, SharedChange } from '../../ports/cluster.js';
 import type { StepCaller, StepOutcome } from '../../ports/step-caller.js';
 import type { DueTask } from '../../ports/stores/store.js';
-import { aloneInCluster, type Bench, progress, ScriptedCaller, settle, withRuntime } from '../runtime.fixture.js';
+import {
+  aloneInCluster,
+  type Bench,
+  progress,
+  ScriptedCaller,
+  SETTINGS,
+  SilentCaller,
+  settle,
+  withRuntime,
+} from '../runtime.fixture.js';
 
 const POLL_MS = 1_000;
 const ORIGIN = 'http://app:80';
@@ -117,4 +127,36 @@ test('the end of a run is reported to other nodes only if they may have further 
       { cluster: node.cluster },
     );
   }
+});
+
+test('an end that the endpoint submits here is reported if another node has a further delivery of the run', async () => {
+  const call = { url: 'http://third/', method: 'GET', headers: {}, flowControl: { key: 'call', parallelism: 1 } };
+  const node = new OneOfSeveral();
+  node.holder = 'n_2';
+  const caller = new SilentCaller();
+  await withRuntime(
+    caller,
+    async (bench) => {
+      const settings = { ...SETTINGS, steps: { joined: false, introduced: true } };
+      const { workflowRunId, runKey } = (await bench.trigger({ dialect: 'upstash', settings })).run;
+      await settle();
+      const submit = (submission: Partial<Submission>) =>
+        bench.runtime.runs.submit({ instanceId: 'qi_1', workflowRunId, submission: { done: [], planned: [], ...submission } });
+      const step = { stepId: 1, name: 'fast', type: 'Run' } as const;
+      assert.equal(await submit({ planned: [step, { stepId: 2, name: 'call', type: 'Call', call }] }), 'taken');
+      caller.pendingReplies[0]?.();
+      await settle();
+      assert.deepEqual(node.handedOver, [`${runKey}/2`]);
+      assert.equal(await submit({ done: [{ ...step, out: '1' }] }), 'taken');
+      caller.pendingReplies[1]?.();
+      await settle();
+      assert.equal(await submit({ end: { kind: 'finished', result: '1' } }), 'taken');
+      assert.deepEqual(
+        node.notices.filter((notice) => notice.kind === 'run-ended'),
+        [{ kind: 'run-ended', runKey }],
+      );
+      caller.pendingReplies[2]?.();
+    },
+    { cluster: node.cluster },
+  );
 });

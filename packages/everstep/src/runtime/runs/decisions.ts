@@ -33,9 +33,15 @@ export interface DecisionsDeps {
   readonly alerts: KnownAlertSettings;
 }
 
+/** What a decision was made on. */
+export interface DecisionBasis {
+  readonly run: Run;
+  readonly event: RunEvent;
+}
+
 export interface DecisionListener {
-  /** Called when a decision is durable. `before` is the run on which it was made. */
-  onDecisionDurable(entry: CachedRun, decision: Decision, before: Run): void;
+  /** Called when a decision is durable. */
+  onDecisionDurable(entry: CachedRun, decision: Decision, basis: DecisionBasis): void;
   /** Called when a notice about the start of a run is durable. */
   onNoticeCreated(notice: NewRun): void;
   /** Called when the response to a batch was lost: pending tasks must be read again. */
@@ -226,7 +232,7 @@ export class Decisions {
     }
     entry.durableRun = decision.run;
     onDurable?.(entry, decision);
-    this.listener.onDecisionDurable(entry, decision, previousRun);
+    this.listener.onDecisionDurable(entry, decision, { run: previousRun, event });
     return decision;
   }
 }

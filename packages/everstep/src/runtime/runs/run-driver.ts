@@ -30,7 +30,7 @@ import type { SubmissionOutcome } from '../interface/runs.js';
 import { Callbacks } from '../services/callbacks.js';
 import { Events } from '../services/events.js';
 import { Invocations } from '../services/invocations.js';
-import { type DecisionListener, Decisions } from './decisions.js';
+import { type DecisionBasis, type DecisionListener, Decisions } from './decisions.js';
 import { EndWatch } from './end-watch.js';
 import { type CachedRun, MAX_KEPT_PAYLOAD_BYTES, RunCache, type RunCacheLimits, type StartPayload } from './run-cache.js';
 import type { RunDriverOptions } from './run-driver-options.js';
@@ -250,13 +250,13 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
 
   // ---------------------------------------------------------------- decisions
 
-  onDecisionDurable(entry: CachedRun, decision: Decision, before: Run): void {
+  onDecisionDurable(entry: CachedRun, decision: Decision, basis: DecisionBasis): void {
     const { outcome, writes } = decision;
     const { limits } = this.deps;
     for (const newRun of decision.newRuns ?? []) this.drive({ run: newRun.run, keepsLimits: false }, newRun.payload);
     if (decision.deadLetter) this.onDeadLetter();
     if (outcome) {
-      this.handleEnd(entry, decision, before);
+      this.handleEnd(entry, decision, basis);
       return;
     }
     for (const write of writes) {
@@ -282,14 +282,14 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     this.due.restart();
   }
 
-  private handleEnd(entry: CachedRun, { run, outcome }: Decision, before: Run): void {
+  private handleEnd(entry: CachedRun, { run, outcome }: Decision, basis: DecisionBasis): void {
     const queue = run.settings.message?.queue;
     if (queue !== undefined) this.gates.leaveQueue({ instanceId: run.instanceId, queue, runKey: run.key });
     // An endpoint that submits the end must still respond to the delivery in which it did so.
     const isSubmittedEnd = outcome?.status === 'succeeded' && run.settings.steps !== undefined;
     this.decisions.forget(entry, isSubmittedEnd ? 'let-finish' : 'give-up');
-    if (this.hasDeliveriesElsewhere(before)) this.deps.cluster?.notify({ kind: 'run-ended', runKey: run.key });
-    for (const slot of before.tasks.keys()) this.dispatcher.withdraw({ runKey: run.key, slot });
+    if (this.hasDeliveriesElsewhere(basis)) this.deps.cluster?.notify({ kind: 'run-ended', runKey: run.key });
+    for (const slot of basis.run.tasks.keys()) this.dispatcher.withdraw({ runKey: run.key, slot });
     this.ends.onRunEnded(run.key);
     if (run.origin?.kind === 'invoke') {
       this.work.track(this.invocations.childEnded(run.key));
@@ -301,12 +301,13 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     }
   }
 
-  /** Returns whether the run had several due deliveries that are not here. The one that ended the run is among them. */
-  private hasDeliveriesElsewhere({ key: runKey, tasks }: Run): boolean {
-    if (!this.deps.cluster || tasks.size < 2) return false;
+  /** Returns whether other nodes may have due deliveries of a run that has ended. The end of a canceled run has its own notice. */
+  private hasDeliveriesElsewhere({ run: { key: runKey, tasks }, event }: DecisionBasis): boolean {
+    if (!this.deps.cluster || event.kind === 'cancel') return false;
     const now = this.deps.clock.now();
-    const dueTasks = [...tasks.values()].filter((task) => isDeliveryTask(task) && task.dueAt !== null && task.dueAt <= now);
-    return dueTasks.filter(({ slot }) => !this.gates.has({ runKey, slot })).length > 1;
+    const endedSlot = 'attempt' in event ? event.attempt.slot : null;
+    const otherTasks = [...tasks.values()].filter((task) => isDeliveryTask(task) && task.slot !== endedSlot);
+    return otherTasks.some(({ slot, dueAt }) => dueAt !== null && dueAt <= now && !this.gates.has({ runKey, slot }));
   }
 
   private hintOf(runKey: string): RunOfHint | undefined {
