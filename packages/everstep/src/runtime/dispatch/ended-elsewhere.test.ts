@@ -151,11 +151,11 @@ test('an end that the endpoint submits here is reported if another node has a fu
       caller.pendingReplies[1]?.();
       await settle();
       assert.equal(await submit({ end: { kind: 'finished', result: '1' } }), 'taken');
+      caller.pendingReplies[2]?.();
       assert.deepEqual(
         node.notices.filter((notice) => notice.kind === 'run-ended'),
         [{ kind: 'run-ended', runKey }],
       );
-      caller.pendingReplies[2]?.();
     },
     { cluster: node.cluster },
   );

@@ -251,3 +251,21 @@ test('a read of a queue that is older than a change does not replace it', async 
   offer('m2');
   assert.deepEqual(harness.startedRuns, ['m0', 'm1', 'm2']);
 });
+
+test('each of many notices of one queue causes at most two reads', async () => {
+  const harness = new GateHarness();
+  const limits = { instanceId: INSTANCE, flowControlKey: null, origin: 'http://app:80', queue: 'q' };
+  harness.gates.offer({ runKey: 'm0', slot: 0, limits });
+  await harness.passTime(0);
+  let readCount = 0;
+  const { findQueue } = harness.store;
+  harness.store.findQueue = (query) => {
+    readCount++;
+    return findQueue.call(harness.store, query);
+  };
+  harness.store.readLatencyMs = 10;
+  const reloads = Array.from({ length: 20 }, () => harness.gates.reloadQueue(INSTANCE, 'q'));
+  await harness.passTime(50);
+  await Promise.all(reloads);
+  assert.ok(readCount <= 40, `${readCount} reads`);
+});

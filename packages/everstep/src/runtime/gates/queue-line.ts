@@ -77,12 +77,16 @@ export class QueueLine {
       changeCount = this.changeCount;
       queue = await read();
     }
-    this.setRules(queue);
+    this.applyRules(queue);
   }
 
   /** Applies new settings, or null if the queue was deleted. They also affect messages that wait. */
   setRules(queue: Queue | null): void {
     this.changeCount++;
+    this.applyRules(queue);
+  }
+
+  private applyRules(queue: Queue | null): void {
     const rules = queue ?? ONE_AT_A_TIME;
     if (this.rules) this.rules = rules;
     else this.earlyRules = rules;
