@@ -68,7 +68,7 @@ export class FakeServer {
   /** Name of the step at each position. */
   readonly names = new Map<number, string>();
   known = 1;
-  quietAt = 0;
+  replayedLength = 0;
   hold: Hold | null = null;
   end: RunEnd | null = null;
   failure: FailedReply | null = null;
@@ -210,7 +210,7 @@ export class FakeServer {
     if (task.slot === ADVANCE) this.tasks.delete(ADVANCE);
     else assert.ok(reply.end || !this.tasks.has(task.slot), `step ${task.slot} was requested and is reported`);
     const isPastResults = reply.done.length > 0 && reply.advanced;
-    this.quietAt = Math.max(this.quietAt, isPastResults && isCurrent ? reply.base + reply.done.length : reply.base);
+    this.replayedLength = Math.max(this.replayedLength, isPastResults && isCurrent ? reply.base + reply.done.length : reply.base);
     if (!isPastResults || isCurrent) {
       for (const plan of reply.planned) {
         this.name(plan.stepId, plan.name);
@@ -251,14 +251,14 @@ export class FakeServer {
         plan: { stepId, name, type: 'Run' },
         inFlight: false,
       });
-      this.quietAt = Math.max(this.quietAt, base + done.length);
+      this.replayedLength = Math.max(this.replayedLength, base + done.length);
     } else if (this.tasks.get(task.slot) === task) task.retried++;
     this.settle();
   }
 
   private settle(): void {
     if (this.end) return;
-    if (this.journal.length > this.quietAt && !this.tasks.has(ADVANCE)) this.putAdvance();
+    if (this.journal.length > this.replayedLength && !this.tasks.has(ADVANCE)) this.putAdvance();
     assert.ok(this.tasks.size > 0, 'the run has ended or waits for something');
   }
 

@@ -160,8 +160,8 @@ export interface UrlGroupService {
    */
   addEndpoints(command: Named & { readonly endpoints: readonly GroupEndpoint[] }): Promise<UrlGroup | 'too-many-endpoints'>;
   /**
-   * Removes the endpoints with one of these names or URLs, and deletes the group if none is left. Returns null if there is no such
-   * group.
+   * Removes the endpoints with one of these names or URLs, and deletes the group if none remains. Returns null if the group does
+   * not exist.
    */
   removeEndpoints(command: Named & { readonly endpoints: readonly EndpointName[] }): Promise<UrlGroup | null>;
   find(query: Named): Promise<UrlGroup | null>;
