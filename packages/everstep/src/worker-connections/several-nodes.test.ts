@@ -168,10 +168,9 @@ suite('workers and several nodes', {
     const early = await trigger(here, 1);
     await elsewhere(here);
     assert.equal(here.workers.missingSince(INSTANCE, ORDER), null);
-    const listed = async () => (await here.workers.connectionsOf(INSTANCE)).map(({ app: name, nodeId }) => [name, nodeId]);
-    // A worker that had to connect again is listed twice until this node knows of the end of its first connection.
-    await until(async () => (await listed()).length === 1);
-    assert.deepEqual(await listed(), [['shop', there.nodeId()]]);
+    // While the worker looks for the node without an address, it reaches the other node again and has several connections to it.
+    const listed = (await here.workers.connectionsOf(INSTANCE)).map(({ app: name, nodeId }) => `${name} at ${nodeId}`);
+    assert.deepEqual([...new Set(listed)], [`shop at ${there.nodeId()}`]);
     const runs = [early, await trigger(here, 2), await trigger(there, 3)];
     const ends = await Promise.all(runs.map((run) => endOf(here, run)));
     assert.deepEqual(
@@ -257,8 +256,7 @@ suite('workers and several nodes', {
     const { app } = startApp('one');
     await app.connected;
     const two = await startNode('two', { ownUrl: true });
-    await until(() => two.pools.links.length === 1);
-    assert.equal(one.pools.links.length, 1);
+    await until(() => one.pools.links.length === 1 && two.pools.links.length === 1);
   });
 
   test('a node that has lost its lease publishes its workers again under its new id', async () => {
