@@ -193,6 +193,19 @@ test('keys, queues and apps beyond the number of names share one time series', a
   });
 });
 
+test('the page describes only the current node after the node has joined again under another id', async () => {
+  await withMetrics(1, async (metrics, series) => {
+    let node = 'n1';
+    metrics.setGaugeSources({ ...quietSources, info: () => ({ version: '1', store: 'postgres', node }) });
+    await series();
+    node = 'n2';
+    assert.deepEqual(
+      [...(await series()).keys()].filter((name) => name.startsWith('everstep_info')),
+      ['everstep_info{version="1",store="postgres",node="n2"}'],
+    );
+  });
+});
+
 test('a store that cannot be read does not break the page', async () => {
   await withMetrics(1, async (metrics, series) => {
     metrics.setGaugeSources({ ...quietSources, acceptsWrites: () => false, measure: () => Promise.reject(new Error('down')) });

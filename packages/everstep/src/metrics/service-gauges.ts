@@ -89,6 +89,8 @@ export class ServiceGauges {
     registry.set('everstep_deliveries_in_flight', NO_LABELS, deliveriesInFlight);
     registry.set('everstep_deliveries_waiting', NO_LABELS, waiting);
     registry.set('everstep_store_accepts_writes', NO_LABELS, sources.acceptsWrites() ? 1 : 0);
+    // The id of a node changes when it joins again.
+    registry.reset('everstep_info');
     registry.set('everstep_info', sources.info(), 1);
     this.readGates([...gates()]);
     this.readWorkers();
@@ -158,7 +160,7 @@ export class ServiceGauges {
   private async readNodes(): Promise<void> {
     const { registry, sources } = this;
     const nodes = await valueOrNull(() => sources.nodes());
-    // The id of a node changes when it joins again. Between the reset and the new values, no other page may be written.
+    // Between the reset and the new values, no other page may be written.
     registry.reset('everstep_lease_seconds');
     registry.reset('everstep_nodes');
     if (nodes === null) return;
