@@ -1,7 +1,7 @@
 /**
  * Evaluates alert rules. A round takes the failures since the last one, opens and ends alerts, and creates the messages of
- * due notices. Rounds run every few seconds while any instance has rules, and soon after a failure. If several nodes share
- * the store, one of them does a round at a time.
+ * due notices. Rounds run every few seconds while any instance has rules, and soon after a failure. Once an hour, a full
+ * round also evaluates the instances without rules. If several nodes share the store, one of them does a round at a time.
  */
 import { LIMITS } from '../../config/limits.js';
 import { type AlertRule, isAboutEvents } from '../../engine/alerts/alert-settings.js';
@@ -50,8 +50,8 @@ export class AlertRounds {
   private currentRound: Promise<void> | null = null;
   private isStopped = true;
   private readonly turns = new InstanceTurns();
-  /** When ended alerts were last removed. */
-  private endedRemovedAt = Number.NEGATIVE_INFINITY;
+  /** When the last full round was done. */
+  private fullRoundAt = Number.NEGATIVE_INFINITY;
   /** When the rules that check the current state were last evaluated. */
   private stateCheckedAt = Number.NEGATIVE_INFINITY;
   /** Time since which the store has rejected writes, as detected by rounds, Unix ms; null while it accepts them. */
@@ -63,10 +63,10 @@ export class AlertRounds {
     this.options = options;
   }
 
-  /** Starts rounds, if any instance has rules. */
+  /** Starts rounds, if any instance has settings. */
   start(): void {
     this.isStopped = false;
-    this.runSoon();
+    if (this.options.tryExclusively || !this.options.settings.isEmpty) this.scheduleRound(LIMITS.alertRoundDelayMs);
   }
 
   async stop(): Promise<void> {
@@ -143,10 +143,24 @@ export class AlertRounds {
   private round(): Promise<void> {
     this.currentRound ??= this.runRound().finally(() => {
       this.currentRound = null;
-      if (this.options.tryExclusively || this.options.settings.instancesWithRules().length > 0)
-        this.scheduleRound(LIMITS.alertRoundEveryMs);
+      const { tryExclusively, settings } = this.options;
+      if (tryExclusively || settings.instancesWithRules().length > 0) this.scheduleRound(LIMITS.alertRoundEveryMs);
+      else if (!settings.isEmpty) this.scheduleRound(HOUR_MS);
     });
     return this.currentRound;
+  }
+
+  /**
+   * Whether the next round is a full one. It removes old alerts, and includes instances without rules: an alert can still be open
+   * there, if the process ended between the deletion of the last rule and the end of its alerts.
+   */
+  private get isFullRoundDue(): boolean {
+    return this.options.context().now - this.fullRoundAt >= HOUR_MS;
+  }
+
+  private instancesOfRound(isFullRound: boolean): readonly string[] {
+    const { settings } = this.options;
+    return isFullRound ? settings.instances() : settings.instancesWithRules();
   }
 
   private async runRound(): Promise<void> {
@@ -157,7 +171,7 @@ export class AlertRounds {
       if (!tryExclusively) return await this.evaluateAll();
       // Another node may have changed the settings, and its notice may have been lost.
       await settings.refresh();
-      if (settings.instancesWithRules().length > 0) await tryExclusively(() => this.evaluateAll());
+      if (this.instancesOfRound(this.isFullRoundDue).length > 0) await tryExclusively(() => this.evaluateAll());
     } catch (error) {
       if (!writes.noteFailure(error)) log.error({ error: String(error) }, 'could not evaluate alert rules, retrying in 10 s');
     }
@@ -166,17 +180,17 @@ export class AlertRounds {
   private async evaluateAll(): Promise<void> {
     const { settings, store, context, writes, log } = this.options;
     const { now } = context();
-    const removesEnded = now - this.endedRemovedAt >= HOUR_MS;
+    const isFullRound = this.isFullRoundDue;
     // A round soon after a failure skips the reads that may be expensive.
     const checksState = now - this.stateCheckedAt >= STATE_CHECK_EVERY_MS;
     if (checksState) this.stateCheckedAt = now;
-    for (const instanceId of settings.instancesWithRules()) {
+    for (const instanceId of this.instancesOfRound(isFullRound)) {
       if (this.isStopped) return;
       const isDeleted = settings.of(instanceId) === null;
       if (isDeleted || !writes.isOpenFor(instanceId)) continue;
       try {
         await this.evaluateInTurn(instanceId, checksState);
-        if (!removesEnded) continue;
+        if (!isFullRound) continue;
         const endedBefore = now - LIMITS.endedAlertsKeptMs;
         await store.alerts.removeEnded({ instanceId, endedBefore, limit: LIMITS.maxRemovedAlerts });
       } catch (error) {
@@ -186,7 +200,7 @@ export class AlertRounds {
         if (!writes.isOpen) return;
       }
     }
-    if (removesEnded) this.endedRemovedAt = now;
+    if (isFullRound) this.fullRoundAt = now;
   }
 
   /** Records when the store rejected writes. The rules are evaluated when it accepts them again, and for a while after that. */

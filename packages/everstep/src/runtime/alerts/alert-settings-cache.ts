@@ -49,6 +49,11 @@ export class AlertSettingsCache implements KnownAlertSettings {
     return this.of(instanceId)?.destinations.find((destination) => destination.name === name) ?? null;
   }
 
+  /** Returns the ids of the instances with settings. Instances keep them after their last rule was deleted. */
+  instances(): readonly string[] {
+    return [...this.byInstance.keys()];
+  }
+
   /** Returns the ids of the instances with alert rules. */
   instancesWithRules(): readonly string[] {
     return [...this.byInstance].filter(([, { rules }]) => rules.length > 0).map(([instanceId]) => instanceId);

@@ -316,6 +316,38 @@ describe('alert rules', () => {
       { sender },
     );
   });
+
+  for (const [event, recover] of [
+    ['within an hour', async ({ clock }: Bench) => clock.move(3_600_000)],
+    ['after a restart', (bench: Bench) => bench.restart()],
+  ] as const)
+    test(`the alerts of the last rule end ${event} if the store failed when the rule was deleted`, async () => {
+      let isFailing = false;
+      const wrap = (store: Store): Store => ({
+        ...store,
+        alerts: {
+          ...store.alerts,
+          record: (query) => (isFailing ? Promise.reject(new Error('no space')) : store.alerts.record(query)),
+        },
+      });
+      await withRuntime(
+        failing(),
+        async (bench) => {
+          await putRule(bench, FAILED, []);
+          await failRun(bench);
+          await round(bench);
+          isFailing = true;
+          await assert.rejects(bench.runtime.alerts.deleteRule({ ...OF, name: 'r' }), /no space/);
+          isFailing = false;
+          await round(bench);
+          assert.equal((await bench.store.alerts.listOpen(OF)).length, 1);
+          await recover(bench);
+          await round(bench);
+          assert.deepEqual(await bench.store.alerts.listOpen(OF), []);
+        },
+        { wrap },
+      );
+    });
 });
 
 describe('rules that check the current state', () => {

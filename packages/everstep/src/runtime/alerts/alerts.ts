@@ -129,7 +129,7 @@ export class Alerts implements AlertService {
 
   async deleteRule({ instanceId, name }: NamedSettingOfInstance): Promise<SettingsRefusal | null> {
     const refusal = await this.delete(instanceId, (settings) => deleteRule(settings, name));
-    // Without rules, no later round would end the alerts of the instance.
+    // Without rules, only a full round would end the alerts of the instance, up to an hour later.
     if (refusal === null) await this.options.rounds.runNow(instanceId);
     return refusal;
   }
