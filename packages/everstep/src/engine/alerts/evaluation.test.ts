@@ -38,6 +38,23 @@ test('the alerts of a rule that could not be read stay as they are', () => {
   assert.deepEqual(evaluate(input, { now: 60 * MINUTE, random: RANDOM }), []);
 });
 
+test('a condition that has held for too short a time opens no alert, and keeps an open one', () => {
+  const rule: AlertRule = { ...RULE, condition: { kind: 'no-worker', workflowUrl: 'worker://shop/order', forMs: MINUTE } };
+  const round = (openAlerts: readonly Alert[], found: readonly Finding[]) => {
+    const input = { rules: [rule], openAlerts, events: [], groups: new Map(), findings: new Map([['r', found]]) };
+    return evaluate(input, { now: MINUTE, random: RANDOM }).map(({ alert }) => alert);
+  };
+  const finding = { subject: 'worker://shop/order', at: MINUTE, details: { summary: 'missing' } };
+  assert.deepEqual(round([], [{ ...finding, isTooRecent: true }]), []);
+  const opened = round([], [finding]);
+  assert.deepEqual(
+    opened.map(({ endedAt }) => endedAt),
+    [null],
+  );
+  assert.deepEqual(round(opened, [{ ...finding, isTooRecent: true }]), []);
+  assert.equal(round(opened, [])[0]?.endedAt, MINUTE);
+});
+
 describe('the rule about groups of errors', () => {
   const GROUP_RULE: AlertRule = { ...RULE, condition: { kind: 'error-group' } };
   const EVENT: AlertEvent = {

@@ -34,6 +34,8 @@ export interface Finding {
   readonly subject: string;
   readonly at: number;
   readonly details: AlertDetails;
+  /** Whether the condition has held for too short a time to open an alert. The finding then only keeps an open alert open. */
+  readonly isTooRecent?: boolean;
 }
 
 const matches = (condition: EventCondition, event: AlertEvent): boolean =>
@@ -134,7 +136,8 @@ function changesOf(
       if (isOutage && at <= alert.lastAt) continue;
       const lastAt = Math.max(alert.lastAt, at);
       changesBySubject.set(subject, { ...existing, alert: { ...alert, occurrences: alert.occurrences + 1, lastAt, details } });
-    } else if (admitAlert()) changesBySubject.set(subject, { isNew: true, alert: openAlert(rule, finding, idSource) });
+    } else if (!finding.isTooRecent && admitAlert())
+      changesBySubject.set(subject, { isNew: true, alert: openAlert(rule, finding, idSource) });
     else continue;
     changedSubjects.add(subject);
   }

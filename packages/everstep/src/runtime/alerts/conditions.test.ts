@@ -24,7 +24,7 @@ const ruleOf = (condition: StateRule['condition'], more: Partial<AlertRule> = {}
 
 async function summaries(more: object, rule: StateRule, trouble: StoreTrouble | null = null): Promise<readonly string[]> {
   const found = await reader(more).read(rule, { instanceId: 'qi_1', now: NOW, trouble });
-  return found.map(({ subject, details }) => `${subject}: ${details.summary}`);
+  return found.map(({ subject, details, isTooRecent }) => `${subject}: ${details.summary}${isTooRecent ? ' (too recent)' : ''}`);
 }
 
 test('a failure rate covers its whole window and the minute that has not ended', async () => {
@@ -75,11 +75,15 @@ test('late schedules, old runs, missing workers and spent budgets are found', as
   assert.deepEqual(await summaries({ store: { dueSchedules } }, ruleOf({ kind: 'schedule-missed', forMs: MINUTE })), [
     's: The schedule s is late by more than 60 s.',
   ]);
-  const workers = { missingSince: () => NOW - MINUTE };
-  const missing = (forMs: number) =>
-    summaries({ workers }, ruleOf({ kind: 'no-worker', workflowUrl: 'worker://shop/order', forMs }));
-  assert.equal((await missing(MINUTE)).length, 1);
-  assert.equal((await missing(2 * MINUTE)).length, 0);
+  const missing = (forMs: number, since: number | null = NOW - MINUTE) =>
+    summaries(
+      { workers: { missingSince: () => since } },
+      ruleOf({ kind: 'no-worker', workflowUrl: 'worker://shop/order', forMs }),
+    );
+  const summary = 'worker://shop/order: No connected worker has served worker://shop/order for';
+  assert.deepEqual(await missing(MINUTE), [`${summary} 60 s.`]);
+  assert.deepEqual(await missing(2 * MINUTE), [`${summary} 2 min. (too recent)`]);
+  assert.deepEqual(await missing(MINUTE, null), []);
   const spent = (dollars: number, budget: number) =>
     summaries({ budgetOf: async () => ({ month: '2026-11', spent: dollars, budget }) }, ruleOf({ kind: 'budget', percent: 80 }));
   assert.deepEqual(await spent(8, 10), ['2026-11: At least 80% of the budget of 2026-11 is spent.']);

@@ -179,9 +179,10 @@ export class ConditionReader {
     { instanceId, now }: EvaluationContext,
   ): readonly Finding[] {
     const since = this.options.workers.missingSince(instanceId, workflowUrl);
-    if (since === null || now - since < forMs) return [];
+    if (since === null) return [];
     const summary = `No connected worker has served ${workflowUrl} for ${durationText(forMs)}.`;
-    return [{ subject: workflowUrl, at: now, details: { summary, workflowUrl } }];
+    // A process does not know since when the worker was missing before its start, so an open alert ends only with a worker.
+    return [{ subject: workflowUrl, at: now, details: { summary, workflowUrl }, isTooRecent: now - since < forMs }];
   }
 
   private async checkBudget(

@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
 import type { AlertCondition } from '../../engine/alerts/alert-settings.js';
 import type { Store } from '../../ports/stores/store.js';
+import { NO_WORKERS } from '../../ports/workers.js';
 import { commandFor } from '../messages/plain-messages.fixture.js';
 import { type Bench, progress, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 import { command, HOUR_MS, MINUTE_MS, putSchedule } from '../services/schedules.fixture.js';
@@ -57,6 +58,8 @@ class Harness {
 }
 
 interface Simulated {
+  /** Returns the time since which no worker has served the workflow; null if one serves it. */
+  missingSince: () => number | null;
   /** Whether runs fail. */
   isBroken: boolean;
   /** Whether schedules fail to start their runs. */
@@ -66,7 +69,7 @@ interface Simulated {
 }
 
 async function withHarness(work: (harness: Harness, simulated: Simulated) => Promise<void>): Promise<void> {
-  const simulated: Simulated = { isBroken: false, isStuck: false, isForgetful: false };
+  const simulated: Simulated = { missingSince: () => null, isBroken: false, isStuck: false, isForgetful: false };
   const caller = new ScriptedCaller(({ request }) =>
     simulated.isBroken
       ? {
@@ -88,7 +91,8 @@ async function withHarness(work: (harness: Harness, simulated: Simulated) => Pro
     // The rules read the schedules of one instance.
     dueSchedules: async (query) => (simulated.isStuck && query.instanceId === undefined ? [] : await store.dueSchedules(query)),
   });
-  await withRuntime(caller, (bench) => work(new Harness(bench, sender), simulated), { sender, wrap });
+  const workers = { ...NO_WORKERS, missingSince: () => simulated.missingSince() };
+  await withRuntime(caller, (bench) => work(new Harness(bench, sender), simulated), { sender, wrap, workers });
 }
 
 test('a failure rate over a window opens an alert once, and ends it when runs succeed again', () =>
@@ -183,6 +187,28 @@ test('a late schedule opens an alert, which ends when the schedule has ticked', 
     await harness.restart();
     simulated.isStuck = false;
     await harness.bench.restart();
+    await harness.pass(MINUTE_MS);
+    assert.deepEqual(harness.notices, ['opened', 'ended']);
+    await harness.restart();
+  }));
+
+test('a missing worker opens an alert, which stays open after a restart and ends when a worker connects', () =>
+  withHarness(async (harness, simulated) => {
+    const { clock } = harness.bench;
+    await harness.watch({ kind: 'no-worker', workflowUrl: 'worker://shop/order', forMs: 5 * MINUTE_MS });
+    const lostAt = clock.now();
+    simulated.missingSince = () => lostAt;
+    await harness.pass(4 * MINUTE_MS);
+    assert.deepEqual(harness.notices, []);
+    await harness.pass(2 * MINUTE_MS);
+    assert.deepEqual(harness.notices, ['opened']);
+    // The new process, or another node, knows only the time since its own start.
+    const startedAt = clock.now();
+    simulated.missingSince = () => startedAt;
+    await harness.restart();
+    await harness.pass(10 * MINUTE_MS);
+    assert.deepEqual(harness.notices, ['opened']);
+    simulated.missingSince = () => null;
     await harness.pass(MINUTE_MS);
     assert.deepEqual(harness.notices, ['opened', 'ended']);
     await harness.restart();
