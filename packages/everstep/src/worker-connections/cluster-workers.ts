@@ -16,6 +16,7 @@ import {
 } from '../ports/workers.js';
 import { chooseNode } from './choose-node.js';
 import { localDirectory, statusOf } from './local-directory.js';
+import { LostWorkflows } from './served-workflows.js';
 import type { WorkerPools } from './worker-pools.js';
 
 /** Minimum interval at which a node publishes. */
@@ -24,8 +25,6 @@ const PUBLISH_EVERY_MS = 100;
 const STATUS_EVERY_MS = 5_000;
 const POLL_MS = 2_000;
 const RETRY_MS = 1_000;
-/** Maximum number of entries in `endedAt`. The oldest are removed first. */
-const MAX_REMEMBERED = 10_000;
 
 /** A pool of another node, with its workflows as a set. */
 interface RemotePool extends Omit<NodePool, 'workflows'> {
@@ -59,8 +58,8 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   private otherNodes = new Map<string, OtherNode>();
   /** The pools of other nodes, by pool name. */
   private remotePools = new Map<string, readonly RemotePool[]>();
-  /** Times when the last worker of a pool on another node was lost, Unix ms. */
-  private readonly endedAt = new Map<string, number>();
+  /** The workflows that lost their last worker on another node. */
+  private readonly lostWorkflows = new LostWorkflows();
   private readonly publishedPools = new Map<string, PublishedPoolState>();
   private publishedNodeId = '';
   /** Pools that may have changed since they were published. */
@@ -117,7 +116,8 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     const localSince = this.options.local.missingSince(instanceId, url);
     const workerUrl = parseWorkerUrl(url);
     if (localSince === null || !workerUrl || this.poolsServing(instanceId, workerUrl).length > 0) return null;
-    return Math.max(localSince, this.endedAt.get(poolName(instanceId, workerUrl.app)) ?? 0);
+    const { app, workflow } = workerUrl;
+    return Math.max(localSince, this.lostWorkflows.timeOf(poolName(instanceId, app), workflow) ?? 0);
   }
 
   /**
@@ -233,16 +233,17 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     const previousPools = this.remotePools;
     this.remotePools = remotePools;
     for (const [name, change] of changedPools) {
-      if (previousPools.has(name) && !remotePools.has(name)) this.recordEnd(name);
+      this.recordLost(name, previousPools.get(name) ?? []);
       this.notify(change);
     }
   }
 
-  private recordEnd(name: string): void {
-    this.endedAt.delete(name);
-    this.endedAt.set(name, this.options.clock.now());
-    const [oldest] = this.endedAt.keys();
-    if (oldest !== undefined && this.endedAt.size > MAX_REMEMBERED) this.endedAt.delete(oldest);
+  /** Records the workflows that the pools of other nodes served before, and no longer serve. */
+  private recordLost(name: string, previousPools: readonly RemotePool[]): void {
+    const pools = this.remotePools.get(name) ?? [];
+    const now = this.options.clock.now();
+    for (const workflow of new Set(previousPools.flatMap(({ workflows }) => [...workflows])))
+      if (!pools.some(({ workflows }) => workflows.has(workflow))) this.lostWorkflows.record(name, workflow, now);
   }
 
   // ---------------------------------------------------------------- this node

@@ -1,10 +1,14 @@
 /**
  * Names of the workflows that the connected workers of this process serve. Their number is limited for each queue instance,
- * because every node keeps the names of all nodes in memory.
+ * because every node keeps the names of all nodes in memory. Also records when workflows lose their last worker.
  */
 import { LIMITS } from '../config/limits.js';
+import type { Clock } from '../ports/clock.js';
 import { poolName } from '../ports/workers.js';
 import type { WorkerLink } from './worker-link.js';
+
+/** Maximum number of workflows whose last worker is remembered. Those that lost it first are forgotten first. */
+const MAX_LOST_WORKFLOWS = 50_000;
 
 interface PoolNames {
   /** Number of workers that serve each workflow. */
@@ -20,11 +24,35 @@ export interface OfferedWorkflows {
   readonly workflows: readonly string[];
 }
 
+/** Times when workflows lost their last worker, Unix ms. */
+export class LostWorkflows {
+  private readonly times = new Map<string, number>();
+
+  record(pool: string, workflow: string, at: number): void {
+    const key = `${pool}/${workflow}`;
+    this.times.delete(key);
+    this.times.set(key, at);
+    const [oldest] = this.times.keys();
+    if (oldest !== undefined && this.times.size > MAX_LOST_WORKFLOWS) this.times.delete(oldest);
+  }
+
+  /** Returns null if the workflow has not lost a worker, or if this was forgotten. */
+  timeOf(pool: string, workflow: string): number | null {
+    return this.times.get(`${pool}/${workflow}`) ?? null;
+  }
+}
+
 export class ServedWorkflows {
+  private readonly clock: Pick<Clock, 'now'>;
   private readonly pools = new Map<string, PoolNames>();
   /** Number of names of all pools, by queue instance. */
   private readonly totals = new Map<string, number>();
   private readonly links = new Set<WorkerLink>();
+  readonly lost = new LostWorkflows();
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.clock = clock;
+  }
 
   /** Returns whether the instance stays within its limit when this worker connects. */
   hasRoomFor({ instanceId, app, workflows }: OfferedWorkflows): boolean {
@@ -66,7 +94,10 @@ export class ServedWorkflows {
     for (const workflow of new Set(profile.workflows)) {
       const workers = names.workers.get(workflow) ?? 0;
       if (workers > 1) names.workers.set(workflow, workers - 1);
-      else if (names.workers.delete(workflow)) this.change(instanceId, names, -1);
+      else if (names.workers.delete(workflow)) {
+        this.change(instanceId, names, -1);
+        this.lost.record(pool, workflow, this.clock.now());
+      }
     }
     if (names.workers.size === 0) this.pools.delete(pool);
   }

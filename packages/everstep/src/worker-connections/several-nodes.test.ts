@@ -94,11 +94,11 @@ suite('workers and several nodes', {
     return node;
   }
 
-  /** Connects an app with a single workflow. */
+  /** Connects an app with the workflow `order`, unless the options contain others. */
   function connectApp(
     host: string,
     order: ConnectOptions['workflows'][string],
-    options: { readonly maxConcurrency?: number } = {},
+    options: Partial<Pick<ConnectOptions, 'maxConcurrency' | 'workflows'>> = {},
   ): ConnectedWorker {
     const app = connect({
       ...{ app: 'shop', workflows: { order }, baseUrl: `http://${host}`, token: 'a token', drainOn: [] },
@@ -179,6 +179,21 @@ suite('workers and several nodes', {
     );
     assert.equal(seen.steps, 9, 'no step runs twice');
     assert.deepEqual(here.pools.links, []);
+  });
+
+  test('a node knows since when no worker of another node serves a workflow, also while other workers of the app are connected', async () => {
+    const here = await startNode('one');
+    await startNode('two');
+    const workflow = serve(async () => {});
+    const order = connectApp('two', workflow);
+    connectApp('two', workflow, { workflows: { invoice: workflow } });
+    const since = (name: string) => here.workers.missingSince(INSTANCE, `worker://shop/${name}`);
+    await until(() => since('order') === null && since('invoice') === null);
+    const before = here.clock.now();
+    await order.close({ graceMs: 0 });
+    await until(() => since('order') !== null);
+    assert.ok((since('order') ?? 0) >= before);
+    assert.equal(since('invoice'), null);
   });
 
   test('the limits of a flow control key are exact when its holder has no workers', async () => {

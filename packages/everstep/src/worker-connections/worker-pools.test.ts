@@ -160,6 +160,26 @@ it('returns since when no worker serves a workflow', async () => {
   assert.equal(since(), startedAt + 1_000);
 });
 
+it('returns since when no worker serves a workflow while other workers of the app are connected', async () => {
+  const harness = new ConnectedWorkers();
+  const { pools, clock } = harness;
+  const since = (workflow: string) => pools.missingSince('qi_1', `worker://shop/${workflow}`);
+  harness.connect({ workflows: ['invoice'] });
+  const order = harness.connect({ workflows: ['order', 'refund'] });
+  await harness.pass(500);
+  order.lose();
+  const lostAt = clock.now();
+  await harness.pass(500);
+  const again = harness.connect({ workflows: ['order'] });
+  assert.deepEqual([since('invoice'), since('order'), since('refund')], [null, null, lostAt]);
+  await harness.pass(500);
+  again.send({ kind: 'drain' });
+  const drainedAt = clock.now();
+  await harness.pass(500);
+  again.lose();
+  assert.deepEqual([since('invoice'), since('order'), since('refund')], [null, drainedAt, lostAt]);
+});
+
 it('counts the slots of open connections, and reports each change', () => {
   const harness = new ConnectedWorkers();
   const changes: WorkerChange[] = [];

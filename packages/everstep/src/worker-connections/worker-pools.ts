@@ -5,8 +5,6 @@ import { poolName, type WorkerChange, type WorkerPresence } from '../ports/worke
 import { ServedWorkflows } from './served-workflows.js';
 import type { WorkerLink } from './worker-link.js';
 
-/** Maximum number of entries in `endedAt`. The oldest are removed first. */
-const MAX_REMEMBERED = 10_000;
 /** Maximum number of runs per pool whose connection is remembered. */
 const MAX_HELD_RUNS = 50_000;
 
@@ -39,19 +37,16 @@ interface Pool extends WorkerChange {
 }
 
 export class WorkerPools implements WorkerPresence {
-  private readonly clock: Clock;
   private readonly startedAt: number;
   private readonly pools = new Map<string, Pool>();
   private readonly poolByLink = new Map<WorkerLink, Pool>();
-  /** Times when the last connection of a pool ended, Unix ms. */
-  private readonly endedAt = new Map<string, number>();
   private readonly listeners: ((change: WorkerChange) => void)[] = [];
   /** The workflows of the connections that accept work. */
-  readonly servedWorkflows = new ServedWorkflows();
+  readonly servedWorkflows: ServedWorkflows;
 
-  constructor(clock: Clock) {
-    this.clock = clock;
+  constructor(clock: Pick<Clock, 'now'>) {
     this.startedAt = clock.now();
+    this.servedWorkflows = new ServedWorkflows(clock);
   }
 
   /** All connections. */
@@ -87,7 +82,6 @@ export class WorkerPools implements WorkerPresence {
     pool.links.set(link.connectionId, link);
     this.poolByLink.set(link, pool);
     if (link.isOpen) this.servedWorkflows.add(link);
-    this.endedAt.delete(name);
     this.assignWaiting(pool);
     this.notify(pool);
   }
@@ -108,14 +102,7 @@ export class WorkerPools implements WorkerPresence {
     this.poolByLink.delete(link);
     this.servedWorkflows.remove(link);
     pool.links.delete(link.connectionId);
-    if (pool.links.size === 0) {
-      const name = poolName(pool.instanceId, pool.app);
-      this.pools.delete(name);
-      this.endedAt.delete(name);
-      this.endedAt.set(name, this.clock.now());
-      const [oldest] = this.endedAt.keys();
-      if (oldest !== undefined && this.endedAt.size > MAX_REMEMBERED) this.endedAt.delete(oldest);
-    }
+    if (pool.links.size === 0) this.pools.delete(poolName(pool.instanceId, pool.app));
     this.assignWaiting(pool);
     this.notify(pool);
   }
@@ -126,7 +113,7 @@ export class WorkerPools implements WorkerPresence {
     const name = poolName(instanceId, workerUrl.app);
     const pool = this.pools.get(name);
     for (const link of pool?.links.values() ?? []) if (link.isOpen && link.serves(workerUrl.workflow)) return null;
-    return this.endedAt.get(name) ?? this.startedAt;
+    return this.servedWorkflows.lost.timeOf(name, workerUrl.workflow) ?? this.startedAt;
   }
 
   capacityOf(pool: string): number {
