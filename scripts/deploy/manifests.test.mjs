@@ -103,6 +103,10 @@ test('ports and addresses match in the image, compose file, Deployment and Servi
   const managementAddress = container.env.find((variable) => variable.name === 'EVERSTEP_MANAGEMENT_ADDRESS').value;
   assert.equal(managementAddress, `0.0.0.0:${management.containerPort}`);
   assert.equal(containerPort, port);
+  // The public URL does not serve the dashboard, because the management API has its own address.
+  const dashboardUrl = container.env.find((variable) => variable.name === 'EVERSTEP_DASHBOARD_URL').value;
+  const [, forwarded] = /port-forward service\/everstep-management (\d+):80/.exec(read('docs/operations/containers.md'));
+  assert.equal(dashboardUrl, `http://localhost:${forwarded}`);
   assert.equal(kindOf('Service').spec.ports[0].targetPort, name);
   for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) assert.equal(container[probe].httpGet.port, name);
 });

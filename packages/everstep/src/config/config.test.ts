@@ -24,6 +24,7 @@ test('by default, dev listens on 127.0.0.1:8080 and stores its data in ./.everst
     port: 8080,
     managementAddress: null,
     publicUrl: null,
+    dashboardUrl: null,
     dataDir: '/srv/app/.everstep',
     store: { kind: 'file', file: '/srv/app/.everstep/everstep.db' },
     secretsKeys: null,
@@ -128,6 +129,7 @@ const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
     { env: { EVERSTEP_PUBLIC_URL: 'https://a.example/e/' } },
     { publicUrl: 'https://a.example/e' },
   ],
+  ['a dashboard URL', { env: { EVERSTEP_DASHBOARD_URL: 'https://d.example/' } }, { dashboardUrl: 'https://d.example' }],
   ['a host name', { flags: { host: 'localhost' } }, { host: 'localhost' }],
   [
     'a relative data directory',

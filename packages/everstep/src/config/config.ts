@@ -22,6 +22,8 @@ export interface Config {
   readonly tls: TlsPaths | null;
   /** URL for clients, without a trailing slash; null if it is derived from the address. */
   readonly publicUrl: string | null;
+  /** URL of the dashboard for people, without a trailing slash; null if it is derived from other settings. */
+  readonly dashboardUrl: string | null;
   /** Absolute path of the data directory. */
   readonly dataDir: string;
   readonly store: StoreSetting;
@@ -197,6 +199,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     managementAddress: read(SETTINGS.managementAddress),
     tls: cert !== null && key !== null ? { cert, key } : null,
     publicUrl: read(SETTINGS.publicUrl),
+    dashboardUrl: read(SETTINGS.dashboardUrl),
     dataDir,
     store: read(SETTINGS.store) ?? ({ kind: 'file', file: join(dataDir, 'everstep.db') } as const),
     secretsKeys: read(SETTINGS.secretsKey),

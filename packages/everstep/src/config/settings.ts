@@ -124,6 +124,15 @@ export const SETTINGS = Object.freeze({
     fallback: () => null,
     parse: parsePublicUrl,
   }),
+  dashboardUrl: setting<string | null>({
+    env: 'EVERSTEP_DASHBOARD_URL',
+    flag: '--dashboard-url <url>',
+    option: 'dashboardUrl',
+    help: 'URL at which people reach the dashboard; used in the links of notices',
+    defaultText: '--public-url; with a separate management API, the origin of --oidc-redirect-url or the address of that API',
+    fallback: () => null,
+    parse: parsePublicUrl,
+  }),
   dataDir: setting({
     env: 'EVERSTEP_DATA_DIR',
     flag: '--data-dir <path>',

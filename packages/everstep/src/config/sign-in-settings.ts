@@ -25,7 +25,7 @@ export interface SignInSettings {
   readonly createUsers: boolean;
   /** Whether a verified email signs in as the existing user with this email. */
   readonly linkByEmail: boolean;
-  /** Null if it is derived from the public URL. */
+  /** Null if it is derived from the URL of the dashboard. */
   readonly redirectUrl: string | null;
 }
 
@@ -158,7 +158,7 @@ export const SIGN_IN_SETTINGS = {
     'EVERSTEP_OIDC_REDIRECT_URL',
     '--oidc-redirect-url <url>',
     'oidcRedirectUrl',
-    'redirect URL that is registered at the identity provider; required if the management API has a separate address',
+    'redirect URL that is registered at the identity provider; required if the management API has a separate address and --dashboard-url is not set',
     parseRedirectUrl,
   ),
 } satisfies Record<

@@ -39,6 +39,10 @@ export class Addresses {
   }
   /** URL at which users reach the dashboard. */
   get dashboardUrl(): string {
-    return this.config.publicUrl ?? this.currentAddresses.managementUrl;
+    const { dashboardUrl, managementAddress, publicUrl, signIn } = this.config;
+    if (dashboardUrl !== null) return dashboardUrl;
+    // The public URL does not serve the dashboard if the management API has its own address.
+    if (publicUrl !== null && managementAddress === null) return publicUrl;
+    return signIn?.redirectUrl ? new URL(signIn.redirectUrl).origin : this.currentAddresses.managementUrl;
   }
 }

@@ -104,13 +104,22 @@ async function checkAddresses(config: Config, version: string | null, probe: Pro
   const findings: Finding[] = [];
   for (const [name, url] of publicUrls)
     if (url !== null) findings.push(assessAddress(name, url, await probe(`${url}/health`), version));
-  if (findings.length > 0) return findings;
-  return [
-    findingsOf('addresses').warning(
-      'EVERSTEP_PUBLIC_URL is not set: webhook URLs and links contain the address of this machine',
-      'Set it to the URL at which apps and people reach the server.',
-    ),
-  ];
+  const { warning } = findingsOf('addresses');
+  if (findings.length === 0)
+    findings.push(
+      warning(
+        'EVERSTEP_PUBLIC_URL is not set: webhook URLs and links contain the address of this machine',
+        'Set it to the URL at which apps and people reach the server.',
+      ),
+    );
+  if (config.managementAddress !== null && config.dashboardUrl === null && !config.signIn?.redirectUrl)
+    findings.push(
+      warning(
+        'the management API has its own address, and EVERSTEP_DASHBOARD_URL is not set: links in notices contain the address of this machine',
+        'Set it to the URL at which people reach the dashboard.',
+      ),
+    );
+  return findings;
 }
 
 /** Returns the findings of all checks. Never rejects: a check that fails is reported as a finding. */

@@ -104,6 +104,10 @@ test('the state, version, clock and addresses of a running server are checked', 
   assert.match((await examined(env))('service')[0]?.message ?? '', /not ready: stopping/);
   const away = await examined({ ...env, EVERSTEP_PUBLIC_URL: 'http://127.0.0.1:1' });
   assert.equal(away('addresses')[0]?.status, 'problem');
+  const separate = { ...env, EVERSTEP_MANAGEMENT_ADDRESS: '8081' };
+  assert.match((await examined(separate))('addresses')[1]?.message ?? '', /EVERSTEP_DASHBOARD_URL is not set/);
+  const configured = await examined({ ...separate, EVERSTEP_DASHBOARD_URL: 'https://dashboard.test' });
+  assert.equal(configured('addresses').length, 1);
 });
 
 test('certificates of the files and of the public URL are read', async (t) => {

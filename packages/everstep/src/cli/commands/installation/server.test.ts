@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { AdminClient, Client } from '@everstep/sdk';
 import { endAll, readEnvFile, runCommand, SpawnedCli, type TestDirectory, testDirectory } from '../../testing/spawned-cli.js';
@@ -84,6 +85,28 @@ describe('the server process', () => {
     assert.equal(await statusOf(`${management}/v2/flowControl`, serverEnv), 404);
     assert.equal(await statusOf(`${runtime}/v2/account`, serverEnv), 404);
     assert.deepEqual((await client.runs.list()).runs, []);
+    assert.equal((await service.end()).code, 0);
+  });
+
+  test('notices link to the dashboard at the management address if it is separate, not to the public URL', async (t) => {
+    const receiver = createServer();
+    const received = new Promise<string>((resolve) => {
+      receiver.on('request', async (request, response) => {
+        resolve(await text(request));
+        response.end();
+      });
+    });
+    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+    t.after(() => receiver.close());
+    const { service, serverEnv, client } = await start('notices', 'dev', {
+      EVERSTEP_MANAGEMENT_ADDRESS: '0',
+      EVERSTEP_PUBLIC_URL: 'https://everstep.example.com',
+    });
+    const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`;
+    await client.alerts.destinations.put('hook', { kind: 'webhook', url });
+    await client.alerts.destinations.test('hook');
+    const { dashboardUrl } = JSON.parse(await received);
+    assert.ok(dashboardUrl.startsWith(`${serverEnv.EVERSTEP_MANAGEMENT_URL}/q/`), dashboardUrl);
     assert.equal((await service.end()).code, 0);
   });
 
