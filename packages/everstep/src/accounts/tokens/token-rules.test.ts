@@ -156,9 +156,15 @@ test('a replaced token cannot be rotated again, and its replacement keeps the li
   const rotate = (tokenId: string) => service.rotateToken(as('dev'), { instanceId, tokenId, overlapMs: HOUR_MS });
   const second = doneValue(await rotate(first.view.tokenId));
   const refusal = await rotate(first.view.tokenId);
-  assert.ok(refusal.kind === 'conflict' && refusal.message.includes(second.view.tokenId), JSON.stringify(refusal));
+  const replaced = `this token was already replaced by the token ${second.view.tokenId}`;
+  assert.deepEqual(refusal, { kind: 'conflict', message: `${replaced}; rotate that token instead` });
   const third = doneValue(await rotate(second.view.tokenId));
   assert.equal(third.view.expiresAt, at + 10 * HOUR_MS);
+  doneValue(await service.revokeToken(as('dev'), { instanceId, tokenId: second.view.tokenId }));
+  assert.deepEqual(await rotate(first.view.tokenId), {
+    kind: 'conflict',
+    message: `${replaced}; that token is no longer valid, so create a new token`,
+  });
 });
 
 test('rotations cannot create tokens without end', async () => {

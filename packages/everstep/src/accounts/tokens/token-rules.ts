@@ -107,8 +107,11 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
           );
         const { name, scopes, createdAt, expiresAt, replacedBy } = existingToken;
         // Its expiry is the end of the overlap, so its lifetime is unknown.
-        if (replacedBy !== null)
-          return refuse('conflict', `this token was already replaced by the token ${replacedBy}; rotate that token instead`);
+        if (replacedBy !== null) {
+          const canRotate = tokens.some((token) => token.tokenId === replacedBy && isValid(token));
+          const advice = canRotate ? 'rotate that token instead' : 'that token is no longer valid, so create a new token';
+          return refuse('conflict', `this token was already replaced by the token ${replacedBy}; ${advice}`);
+        }
         if (overlapMs > 0 && countValid(tokens) >= LIMITS.maxNamedTokensWithReplaced)
           return refuse(
             'conflict',

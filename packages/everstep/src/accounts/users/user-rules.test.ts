@@ -242,12 +242,23 @@ test('changes that wait behind the revocation of their credential change nothing
   );
 });
 
-test('revoking all API keys of a user makes the recovery link of the user invalid', async () => {
+test('a recovery link ends when an API key or all API keys of the user are revoked, or the user is disabled', async () => {
   const userId = userIdOf('admin');
+  const byOperator = as('operator');
+  const { apiKeyId } = doneValue(await service.createApiKey(as('admin'), 'second')).record;
   doneValue(await set('operator', 'admin', true));
-  const { secret } = doneValue(await service.createRecoveryLink(as('admin'), userId));
-  doneValue(await service.revokeApiKeysOf(as('operator'), userId));
-  assert.equal((await service.recover({ secret, address: HERE })).kind, 'not-found');
+  for (const respond of [
+    () => service.revokeApiKeyOf(byOperator, { userId, apiKeyId }),
+    async () => {
+      doneValue(await service.setUserDisabled(byOperator, { userId, disabled: true }));
+      return service.setUserDisabled(byOperator, { userId, disabled: false });
+    },
+    () => service.revokeApiKeysOf(byOperator, userId),
+  ]) {
+    const { secret } = doneValue(await service.createRecoveryLink(as('admin'), userId));
+    doneValue(await respond());
+    assert.equal((await service.recover({ secret, address: HERE })).kind, 'not-found');
+  }
   const link = doneValue(await service.createRecoveryLink(as('operator'), userId));
   assert.equal((await service.recover({ secret: link.secret, address: HERE })).kind, 'done');
 });

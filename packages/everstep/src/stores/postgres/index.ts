@@ -133,7 +133,7 @@ export async function openPostgresNode(
     await database.close();
     throw error;
   }
-  const exclusiveWork = new ExclusiveWork(database);
+  const exclusiveWork = new ExclusiveWork(database, 1);
   return {
     cluster,
     store: createPostgresStore(database, cluster, options.commits),

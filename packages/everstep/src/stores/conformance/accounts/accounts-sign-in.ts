@@ -104,10 +104,11 @@ export function signInConformance(open: OpenStore): void {
         assert.equal(await useLink('first', T0, 1), false);
         assert.equal(await useLink('second', T0 + 100, 2), false);
         await accounts.setUserDisabled({ userId: 'usr_ann', at: T0 });
-        assert.equal(await useLink('second', T0 + 99, 3), false);
         await accounts.setUserDisabled({ userId: 'usr_ann', at: null });
-        assert.equal(await useLink('second', T0 + 99, 4), true);
-        assert.equal(await useLink('second', T0 + 99, 5), false);
+        assert.equal(await useLink('second', T0 + 99, 3), false);
+        assert.equal(await putLink('third'), true);
+        assert.equal(await useLink('third', T0 + 99, 4), true);
+        assert.equal(await useLink('third', T0 + 99, 5), false);
         const keys = await accounts.listApiKeys({ userId: 'usr_ann' });
         assert.deepEqual(
           keys.map(({ apiKeyId }) => apiKeyId),

@@ -12,9 +12,12 @@ import type { SqlSession } from '../connection/sql-session.js';
 import { readInstanceTotals } from '../storage/stored-bytes.js';
 import { countDays, OldDays } from './day-counts.js';
 
+/** Changes of different accounts that this process makes at once. Each uses a connection besides that of its transaction. */
+const MAX_CONCURRENT_CHANGES = 2;
+
 export function createPostgresAccounts(database: Database, sqlStore: SqlSession): AccountStore {
   const oldDays = new OldDays(database);
-  const exclusiveWork = new ExclusiveWork(database);
+  const exclusiveWork = new ExclusiveWork(database, MAX_CONCURRENT_CHANGES);
   return createAccounts(sqlStore, {
     addAudit,
     // The first price also applies to messages that were counted before the instance had a price.

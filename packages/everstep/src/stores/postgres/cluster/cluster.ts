@@ -44,6 +44,8 @@ const MAX_UNCERTAINTY_MS = 1;
 /** Maximum number of reads of the database's time, at the start and at each renewal. */
 const SAMPLES_AT_START = 8;
 const SAMPLES_AT_RENEWAL = 4;
+/** Each kind of background work of a node (retention, groups, removals, alerts) has one, so that none waits for another. */
+const BACKGROUND_WORK_CONNECTIONS = 4;
 const WORK = 'work';
 
 export interface PostgresClusterOptions {
@@ -98,7 +100,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     this.instances = new RunInstances(database);
     this.log = log;
     this.onTakeover = onTakeover;
-    this.exclusiveWork = new ExclusiveWork(database);
+    this.exclusiveWork = new ExclusiveWork(database, BACKGROUND_WORK_CONNECTIONS);
     // A response that arrives after the end of the lease is useless.
     const limits = { maxConnections: 1, timeoutMs: leaseMs, idleTransactionMs: leaseMs };
     this.leaseDatabase = new Database({ url, log, primary, ...limits, skipsConfirmation: true });

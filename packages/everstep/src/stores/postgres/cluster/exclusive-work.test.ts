@@ -15,7 +15,7 @@ if (typeof schemas === 'string') {
   // As few connections as possible: waiting processes must not take them from working ones.
   const open = (url: string) => new Database({ url, log, maxConnections: 5 });
   const databases = [open(schema.url), open(schema.url), open(other.url)];
-  const [one, two, elsewhere] = databases.map((database) => new ExclusiveWork(database));
+  const [one, two, elsewhere] = databases.map((database) => new ExclusiveWork(database, 4));
   assert.ok(one && two && elsewhere);
   after(async () => {
     for (const database of databases) await database.close();

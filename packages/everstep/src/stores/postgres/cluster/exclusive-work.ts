@@ -5,12 +5,6 @@ import type { Database } from '../connection/connection.js';
 /** Maximum wait for a lock, shorter than the client's timeout for a response. */
 const MAX_WAIT = '40s';
 const LOCK_TIMEOUT = '55P03';
-/**
- * Maximum number of connections that hold or wait for a lock, so that enough others remain for the work itself. Each kind of
- * background work of a node has one, so that none waits for another.
- */
-const MAX_CONNECTIONS = 4;
-
 const LOCK_KEY = `hashtextextended(current_schema() || ' everstep ' || $1, 0)`;
 
 /** Takes the lock. Rejects if another process holds it for too long. The lock ends with the connection, even after a crash. */
@@ -29,11 +23,13 @@ async function lock(client: pg.ClientBase, name: string, mode: '' | '_shared' = 
 
 export class ExclusiveWork {
   private readonly database: Database;
-  private freeConnections = MAX_CONNECTIONS;
+  private freeConnections: number;
   private readonly waiters: (() => void)[] = [];
 
-  constructor(database: Database) {
+  /** `maxConnections` connections at most hold or wait for a lock, so that enough others remain for the work itself. */
+  constructor(database: Database, maxConnections: number) {
     this.database = database;
+    this.freeConnections = maxConnections;
   }
 
   /** Runs `work` exclusively. `name` identifies the work, also in error messages. Must not be called from within such work. */

@@ -65,6 +65,17 @@ if (typeof schemas === 'string') {
       ]);
     });
 
+    test('a statement that may take hours ends when its client is gone', async () => {
+      const reader = new Database({ url, log: silent, maxConnections: 1, readsWholeTables: true });
+      const [row] = await reader.query(
+        unpreparedStatement(
+          `SELECT current_setting('statement_timeout') AS timeout, current_setting('client_connection_check_interval') AS check`,
+        ),
+      );
+      await reader.close();
+      assert.deepEqual(row, { timeout: '0', check: '10s' });
+    });
+
     test('the round trip of each successful commit is reported', async () => {
       const committedMs: number[] = [];
       const observed = new Database({ url, log: silent, onCommit: (durationMs) => committedMs.push(durationMs) });

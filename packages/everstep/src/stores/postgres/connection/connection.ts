@@ -98,8 +98,12 @@ const sessionSettings = (idleTransactionMs: number): string => `${SYNCHRONOUS_CO
   SET statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET lock_timeout = ${LOCK_TIMEOUT_MS};
   SET idle_in_transaction_session_timeout = ${idleTransactionMs}`;
 
-/** Settings for statements that read whole tables, however long that takes. */
-const WHOLE_TABLE_SETTINGS = 'SET statement_timeout = 0; SET lock_timeout = 0';
+/**
+ * Settings for statements that read whole tables, however long that takes. The server must notice the end of the client, or a
+ * statement would keep its snapshot and locks for hours. Some operating systems of servers do not support this check.
+ */
+const WHOLE_TABLE_SETTINGS = `SET statement_timeout = 0; SET lock_timeout = 0;
+  DO $$ BEGIN PERFORM set_config('client_connection_check_interval', '10s', false); EXCEPTION WHEN OTHERS THEN NULL; END $$`;
 
 /** Returns a class of clients that connect to the server that is the primary when they are created. */
 const clientClassFor = (primary: Primary) =>

@@ -16,8 +16,12 @@ export const OLDEST_SERVER_VERSION = 150_000;
  * behind it.
  */
 const TABLE_LOCK_MS = 2_000;
-/** Time between two attempts to lock a table, in which the statements of running nodes are executed, ms. */
+/**
+ * Time between two attempts to lock a table, in which the statements of running nodes are executed, ms. It doubles with each attempt,
+ * so that a transaction of hours delays these statements only rarely.
+ */
 const TABLE_LOCK_RETRY_MS = 3_000;
+const MAX_TABLE_LOCK_RETRY_MS = 60_000;
 /** A table was not available in time, or the migration and a running node each waited for a table that the other one used. */
 const LOCK_CONFLICTS: readonly (string | null)[] = ['55P03', '40P01'];
 const INVALID_CATALOG = '3D000';
@@ -47,7 +51,7 @@ async function readSchemaVersion(client: pg.ClientBase): Promise<number> {
   return rows[0]?.version ?? 0;
 }
 
-/** The schema changes of all versions, and how long they wait for a table that another transaction uses. */
+/** The schema changes of all versions, how long they wait for a table that another transaction uses, and for the second attempt. */
 export interface MigrationOptions {
   readonly migrations?: readonly string[];
   readonly tableLockMs?: number;
@@ -86,7 +90,7 @@ async function applyMigrations(client: pg.ClientBase, location: string, log: Log
     if (index < version) continue;
     for (let attempt = 1; !(await tryMigration(client, sql, index + 1, tableLockMs)); attempt++) {
       if (attempt === 1) log.warn({ version: index + 1 }, 'schema migration waits for a transaction that uses a table, retrying');
-      await pause(retryMs);
+      await pause(Math.min(retryMs * 2 ** (attempt - 1), MAX_TABLE_LOCK_RETRY_MS));
     }
   }
 }

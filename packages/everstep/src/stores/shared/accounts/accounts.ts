@@ -48,8 +48,14 @@ function* setUserDisabled(userId: string, at: number | null): Procedure<'done' |
   yield* users.setUserDisabled(userId, at);
   if (at === null) return 'done';
   yield* logins.deleteSessionsOfUser(userId);
-  yield* teams.deleteInvitationsOfInviter(userId);
+  yield* deleteLinksOfUser(userId);
   return 'done';
+}
+
+/** Deletes the secrets with which anyone who had a key of the user could get another one: a recovery link and invitations. */
+function* deleteLinksOfUser(userId: string): Procedure<void> {
+  yield* signIn.deleteRecoveryLink(userId);
+  yield* teams.deleteInvitationsOfInviter(userId);
 }
 
 function* setOperator(userId: string, isOperator: boolean): Procedure<'done' | 'not-found' | 'last-operator'> {
@@ -95,13 +101,15 @@ function createUsers(store: SqlStore, change: AccountChange) {
     revokeApiKey: ({ apiKeyId, userId, at, audit }) =>
       change(function* () {
         const isRevoked = yield* users.revokeApiKey(apiKeyId, userId, at);
-        if (isRevoked) yield* logins.deleteSessionsOfKey(apiKeyId);
-        return isRevoked;
+        if (!isRevoked) return false;
+        yield* logins.deleteSessionsOfKey(apiKeyId);
+        yield* signIn.deleteRecoveryLink(userId);
+        return true;
       }, audit),
     revokeApiKeys: ({ userId, at, audit }) =>
       change(function* () {
         yield* logins.deleteSessionsOfUser(userId);
-        yield* signIn.deleteRecoveryLink(userId);
+        yield* deleteLinksOfUser(userId);
         return yield* users.revokeApiKeys(userId, at);
       }, audit),
   } satisfies Partial<AccountStore>;
