@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
+import { parseConfig } from '../../packages/everstep/dist/config/config.js';
 import { SECRET_FILE_VARIABLES } from '../../packages/everstep/dist/config/secret-files.js';
 import { CLIENT_VARIABLES, SETTINGS } from '../../packages/everstep/dist/config/settings.js';
 import { readDockerfile, wordsOf } from './dockerfile.mjs';
@@ -70,6 +71,47 @@ test('every value in deploy/ is valid for its setting', () => {
       if (!name.startsWith('EVERSTEP_') || value === undefined || value.startsWith('${') || name === 'EVERSTEP_STORE') continue;
       assert.doesNotThrow(() => settings.get(name).parse(value, { mode: 'serve', cwd: '/' }), `${name}=${value}`);
     }
+});
+
+/** Returns the service links of a Service, with the names and values that the kubelet gives them. */
+function serviceLinksOf({ metadata, spec }) {
+  const upper = (name) => name.toUpperCase().replaceAll('-', '_');
+  const [prefix, address] = [upper(metadata.name), '10.96.3.4'];
+  const links = spec.ports.flatMap(({ name, port, protocol = 'TCP' }) => [
+    [`${prefix}_SERVICE_PORT_${upper(name)}`, `${port}`],
+    [`${prefix}_PORT_${port}_${protocol}`, `${protocol.toLowerCase()}://${address}:${port}`],
+    [`${prefix}_PORT_${port}_${protocol}_PROTO`, protocol.toLowerCase()],
+    [`${prefix}_PORT_${port}_${protocol}_PORT`, `${port}`],
+    [`${prefix}_PORT_${port}_${protocol}_ADDR`, address],
+  ]);
+  const [, [, url]] = links;
+  const [{ port }] = spec.ports;
+  return {
+    [`${prefix}_SERVICE_HOST`]: address,
+    [`${prefix}_SERVICE_PORT`]: `${port}`,
+    [`${prefix}_PORT`]: url,
+    ...Object.fromEntries(links),
+  };
+}
+
+test('pods have no service links, with which the server would not start', () => {
+  const pods = manifests.flatMap(({ spec }) => spec?.template?.spec ?? []);
+  assert.deepEqual(
+    pods.map(({ enableServiceLinks }) => enableServiceLinks),
+    [false],
+  );
+  const secrets = {
+    EVERSTEP_STORE: 'postgres://everstep:password@db/everstep',
+    EVERSTEP_SECRETS_KEY: Buffer.alloc(32, 7).toString('base64'),
+  };
+  const ownVariables = Object.fromEntries(container.env.map(({ name, value }) => [name, value ?? secrets[name]]));
+  const parse = (links) =>
+    parseConfig({ mode: 'serve', flags: {}, env: { ...imageEnvironment, ...links, ...ownVariables }, cwd: '/' });
+  assert.deepEqual(parse({}).problems ?? [], []);
+  const links = manifests.filter(({ kind }) => kind === 'Service').map(serviceLinksOf);
+  assert.deepEqual(parse(Object.assign({}, ...links)).problems, [
+    'EVERSTEP_PORT=tcp://10.96.3.4:80 is a service link of Kubernetes, not a setting of Everstep; set enableServiceLinks: false in the pod spec',
+  ]);
 });
 
 test('the compose file and the manifests use a PostgreSQL store, and its password is only in the secret', () => {

@@ -317,6 +317,24 @@ const BAD: readonly [string, Partial<ConfigSources>, RegExp][] = [
     /EVERSTEP_BANANA_SPLIT is not .*known settings: EVERSTEP_PORT/,
   ],
 ];
+test('the service links of Kubernetes are refused with the setting that turns them off, and other problems are still reported', () => {
+  const links = {
+    EVERSTEP_SERVICE_HOST: '10.96.3.4',
+    EVERSTEP_SERVICE_PORT_HTTP: '80',
+    EVERSTEP_PORT: 'tcp://10.96.3.4:80',
+    EVERSTEP_PORT_80_TCP: 'tcp://10.96.3.4:80',
+    EVERSTEP_PORT_80_TCP_ADDR: '10.96.3.4',
+    EVERSTEP_MANAGEMENT_PORT: 'tcp://10.96.3.5:80',
+  };
+  const refusal =
+    'EVERSTEP_PORT=tcp://10.96.3.4:80 is a service link of Kubernetes, not a setting of Everstep; set enableServiceLinks: false in the pod spec';
+  assert.equal(problemsOf({ env: links }), refusal);
+  const [first, second, ...rest] = problemsOf({ env: { ...links, EVERSTEP_PORT: 'http', EVERSTEP_HOTS: 'x' } }).split('\n');
+  assert.match(first ?? '', /^EVERSTEP_PORT_80_TCP=.* is a service link/);
+  assert.match(second ?? '', /^EVERSTEP_HOTS is not a setting/);
+  assert.match(rest.join('\n'), /^EVERSTEP_PORT must be a whole number.*got "http"$/);
+});
+
 for (const [name, sources, expected] of BAD) {
   test(`refuses ${name}`, () => {
     assert.match(problemsOf(sources), expected);

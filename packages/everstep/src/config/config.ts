@@ -116,6 +116,9 @@ export interface ConfigSources {
 const PREFIX = 'EVERSTEP_';
 const CLIENT_PATTERNS = [/^EVERSTEP_[A-Z0-9_]*_SIGNING_KEY$/, /^EVERSTEP_ADMIN_/];
 const SERVER_VARIABLES = Object.values(SETTINGS).map(({ env }) => env);
+/** Matches the variables that Kubernetes adds to pods for each Service whose name starts with `everstep`. */
+const SERVICE_LINK = /^EVERSTEP_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)$/;
+const SERVICE_LINK_URL = /^(tcp|udp|sctp):\/\//;
 const MAX_SHOWN_LENGTH = 80;
 const MIN_KEY_LENGTH = 32;
 
@@ -158,6 +161,22 @@ function unknownVariables(env: ConfigSources['env']): readonly string[] {
     });
 }
 
+/** Separates the service links of Kubernetes from the settings. `problems` names one of them, because they have the same cause. */
+function separateServiceLinks(env: ConfigSources['env']): Pick<ConfigSources, 'env'> & { readonly problems: string[] } {
+  const links = Object.entries(env).filter(([name]) => SERVICE_LINK.test(name));
+  const example = links.find(([, value]) => SERVICE_LINK_URL.test(value ?? ''));
+  if (!example) return { env, problems: [] };
+  const isLink = (name: string, value = ''): boolean =>
+    SERVICE_LINK.test(name) && (!isKnownVariable(name) || SERVICE_LINK_URL.test(value));
+  const [name, value] = example;
+  return {
+    env: Object.fromEntries(Object.entries(env).filter((variable) => !isLink(...variable))),
+    problems: [
+      `${name}=${value} is a service link of Kubernetes, not a setting of Everstep; set enableServiceLinks: false in the pod spec`,
+    ],
+  };
+}
+
 /** Hides credentials in a URL, and shortens it for a message. */
 function redactUrl(url: string): string {
   const text = url.replace(/:\/\/[^/?#]*@/, '://...@');
@@ -167,8 +186,9 @@ const flagName = (flag: string): string => flag.split(' ')[0] ?? flag;
 
 /** Parses flags and environment variables. Never throws. */
 export function parseConfig(sources: ConfigSources): ParsedConfig {
-  const { mode, flags, env, cwd } = sources;
-  const problems: string[] = [...unknownVariables(env)];
+  const { mode, flags, cwd } = sources;
+  const { env, problems } = separateServiceLinks(sources.env);
+  problems.push(...unknownVariables(env));
 
   function read<Value>(setting: Setting<Value>): Value {
     const context = { mode, cwd };
