@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { Config } from '../config/config.js';
-import { type ListenSettings, listenError } from './start-error.js';
+import { interfacesError, type ListenSettings, listenError } from './start-error.js';
 
 /** Address of one part of the API, and the settings that define it. */
 export interface Listener {
@@ -26,19 +26,26 @@ export const lacksTrustedProxy = ({ publicUrl, trustedProxies, tls }: Config): b
   !tls && publicUrl?.startsWith('https:') === true && trustedProxies.length === 0;
 
 /** Returns the addresses of this machine that reach a socket bound to `address`, which may be a wildcard. */
-export function addressesOf(address: string): readonly string[] {
+export function addressesOf(address: string, readInterfaces = networkInterfaces): readonly string[] {
   if (address !== '0.0.0.0' && address !== '::') return [address];
-  return Object.values(networkInterfaces()).flatMap((interfaces) => (interfaces ?? []).map((entry) => entry.address));
+  return Object.values(readInterfaces()).flatMap((interfaces) => (interfaces ?? []).map((entry) => entry.address));
 }
 
 /**
- * Checks that the ports are free. Rejects with StartError if one is in use. Called before the store is opened, so that
- * a failed start leaves no files. If another program takes a port later, listening fails.
+ * Checks that the ports are free, and that the addresses behind a wildcard are readable: calls to them are blocked. Otherwise,
+ * rejects with StartError. Called before the store is opened, so that a failed start leaves no files. If another program takes
+ * a port later, listening fails.
  */
-export async function checkPortsFree(listeners: readonly (Listener | null)[]): Promise<void> {
+export async function checkListeners(listeners: readonly (Listener | null)[], readInterfaces = networkInterfaces): Promise<void> {
   for (const listener of listeners) {
-    if (!listener || listener.port === 0) continue;
+    if (!listener) continue;
     const { host, port, settings } = listener;
+    try {
+      addressesOf(host, readInterfaces);
+    } catch (error) {
+      throw interfacesError(host, error, settings);
+    }
+    if (port === 0) continue;
     const server = createServer();
     try {
       await once(server.listen({ host, port }), 'listening');

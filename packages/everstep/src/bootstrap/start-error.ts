@@ -55,3 +55,10 @@ export function listenError(host: string, port: number, error: unknown, settings
       return error;
   }
 }
+
+/** Returns the error for an address that is a wildcard if the addresses of the machine are not readable. */
+export function interfacesError(host: string, error: unknown, settings: ListenSettings = RUNTIME_SETTINGS): StartError {
+  const problem = `The network interfaces are not readable, so the server cannot listen on ${host}`;
+  const remedy = `Allow AF_NETLINK sockets, or choose the address of one interface with ${settings.host}.`;
+  return new StartError(`${problem}: ${messageOf(error)}. ${remedy}`, { cause: error });
+}

@@ -1,7 +1,7 @@
 /** The parts on which all others depend: the log, metrics, the store with its secrets, clocks and randomness. */
 import type { Logger } from 'pino';
 import { openDataDir } from '../bootstrap/data-dir.js';
-import { checkPortsFree, managementListener } from '../bootstrap/listeners.js';
+import { checkListeners, managementListener } from '../bootstrap/listeners.js';
 import { LogLevelSwitch } from '../bootstrap/log-level-switch.js';
 import { readPlans } from '../bootstrap/plans-file.js';
 import { openSecrets } from '../bootstrap/secrets-key.js';
@@ -36,7 +36,7 @@ export async function prepare(config: Config, logger: Logger | undefined) {
   const log = logger ?? createServerLog({ level: config.logLevel, format: config.mode === 'serve' ? 'json' : 'text' });
   const plans = await readPlans(config.plansFile, config.newInstancePlan);
   const tls = config.tls && new TlsListener(await readTlsFiles(config.tls));
-  await checkPortsFree([{ host: config.host, port: config.port }, managementListener(config)]);
+  await checkListeners([{ host: config.host, port: config.port }, managementListener(config)]);
   await openDataDir(config.dataDir);
   return { config, log, logLevel: new LogLevelSwitch(log, config.logLevel), plans, tls };
 }

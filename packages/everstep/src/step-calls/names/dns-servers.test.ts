@@ -50,6 +50,20 @@ test('IPv6 addresses are used if the machine has one', async (t) => {
   assert.deepEqual(found.addresses.map(({ address }) => address).sort(), expected);
 });
 
+test('if the network interfaces are not readable, both families are looked up, and IPv4 comes first', async (t) => {
+  const server = await serve(t, { 'both.test': { addresses: ['2001:db8::7', '192.0.2.7'] } });
+  const readInterfaces = () => {
+    throw new Error('uv_interface_addresses returned Unknown system error 97');
+  };
+  const lookUp = createDnsLookup({ servers: [server.address], elapsedMs, settingsFile: file(t, ''), readInterfaces });
+  const found = await lookUp('both.test');
+  assert.ok(found.kind === 'found');
+  assert.deepEqual(
+    found.addresses.map(({ address }) => address),
+    ['192.0.2.7', '2001:db8::7'],
+  );
+});
+
 test('a lookup at a server that never responds fails after a limited time, and lookups of other names continue', async (t) => {
   const server = await serve(t, { 'shop.test': { addresses: ['192.0.2.7'] }, 'dead.test': 'never' });
   const lookUp = createDnsLookup({ servers: [server.address], elapsedMs, settingsFile: file(t, ''), queryTimeoutMs: 500 });

@@ -43,6 +43,8 @@ export interface DnsServersOptions {
   readonly settingsFile?: string;
   /** Timeout of a query; replaced in tests. */
   readonly queryTimeoutMs?: number;
+  /** Returns the network interfaces; replaced in tests. */
+  readonly readInterfaces?: typeof networkInterfaces;
 }
 
 interface Families {
@@ -51,15 +53,25 @@ interface Families {
   readonly preferredFamily: 4 | 6;
 }
 
+/** Returns the IPv6 addresses beyond the local link; null if they are not readable, as in a sandbox without `AF_NETLINK`. */
+function ipv6Addresses(readInterfaces: typeof networkInterfaces): readonly string[] | null {
+  try {
+    return Object.values(readInterfaces())
+      .flatMap((records) => records ?? [])
+      .filter(({ family, internal, address }) => family === 'IPv6' && !internal && !/^fe[89ab]/i.test(address))
+      .map(({ address }) => address);
+  } catch {
+    return null;
+  }
+}
+
 /** Returns the usable families. IPv6 is preferred if the machine has a global address, as getaddrinfo sorts by RFC 6724. */
-function usableFamilies(): Families {
-  const addresses = Object.values(networkInterfaces())
-    .flatMap((records) => records ?? [])
-    .filter(({ family, internal, address }) => family === 'IPv6' && !internal && !/^fe[89ab]/i.test(address));
+function usableFamilies(readInterfaces: typeof networkInterfaces): Families {
+  const addresses = ipv6Addresses(readInterfaces);
   const order = dns.getDefaultResultOrder();
-  const isGlobal = addresses.some(({ address }) => /^[23]/.test(address));
+  const isGlobal = addresses?.some((address) => /^[23]/.test(address)) ?? false;
   const preferredFamily = order === 'ipv6first' || (order === 'verbatim' && isGlobal) ? 6 : 4;
-  return { hasIPv6: addresses.length > 0, preferredFamily };
+  return { hasIPv6: addresses === null || addresses.length > 0, preferredFamily };
 }
 
 function query(resolver: dns.Resolver, family: 4 | 6, name: string): Promise<DnsResponse> {
@@ -105,7 +117,7 @@ export function createDnsLookup(options: DnsServersOptions): LookUp {
   function currentFamilies(): Families {
     const now = elapsedMs();
     if (!families || now - familiesReadAt > INTERFACES_FRESH_MS) {
-      families = usableFamilies();
+      families = usableFamilies(options.readInterfaces ?? networkInterfaces);
       familiesReadAt = now;
     }
     return families;

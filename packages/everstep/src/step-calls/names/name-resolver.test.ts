@@ -28,7 +28,7 @@ class Harness {
   isWaitingForDescriptor = false;
   readonly lookups: string[] = [];
   readonly resolver: NameResolver;
-  private readonly waiting = new Map<string, ((lookup: LookupResult) => void)[]>();
+  private readonly waiting = new Map<string, ((lookup: LookupResult | Promise<never>) => void)[]>();
   private timers: { at: number; fire: () => void }[] = [];
 
   constructor(owners: InstanceOwners = ONE_OWNER) {
@@ -52,7 +52,7 @@ class Harness {
     });
   }
 
-  async respond(name: string, lookup: LookupResult): Promise<void> {
+  async respond(name: string, lookup: LookupResult | Promise<never>): Promise<void> {
     this.waiting.get(name)?.shift()?.(lookup);
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -143,6 +143,15 @@ test('a slow lookup times out, and its late response is still cached', async () 
   assert.equal(await harness.find('slow'), 'ETIMEOUT', 'a failed lookup is cached for a short time');
   await harness.respond('slow', found('1.1.1.1'));
   assert.equal(await harness.find('slow'), '1.1.1.1');
+});
+
+test('a lookup that rejects fails, and ends like any other', async () => {
+  const harness = new Harness(ownersOf('hog1', 'quiet1'));
+  const [rejected] = Array.from({ length: 200 }, (_, index) => harness.resolver.find(`${index}.hog`, 'hog1'));
+  await harness.respond('0.hog', Promise.reject(new Error('unexpected')));
+  assert.ok(rejected);
+  assert.equal(textOf(await rejected), 'EAI_AGAIN');
+  assert.deepEqual([harness.lookups.length, harness.lookups.at(-1)], [33, '32.hog'], 'the next lookup gets its share');
 });
 
 test('a shortage of file descriptors is not cached as a failed lookup of the name', async () => {

@@ -157,12 +157,15 @@ export class NameResolver {
     pendingLookup.isStarted = true;
     this.share.take(instanceId);
     const cancel = setTimer(limits.lookupTimeoutMs, () => this.settle(pendingLookup, { kind: 'failed', code: 'ETIMEOUT' }));
-    void lookUp(hostname).then((lookup) => {
-      cancel();
-      this.share.give(instanceId);
-      this.settle(pendingLookup, lookup);
-      this.startQueued();
-    });
+    const unexpectedFailure = (): LookupResult => ({ kind: 'failed', code: 'EAI_FAIL' });
+    void lookUp(hostname)
+      .catch(unexpectedFailure)
+      .then((lookup) => {
+        cancel();
+        this.share.give(instanceId);
+        this.settle(pendingLookup, lookup);
+        this.startQueued();
+      });
   }
 
   private settle(pendingLookup: PendingLookup, lookup: LookupResult): void {
