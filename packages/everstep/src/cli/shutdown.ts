@@ -7,10 +7,11 @@ import type { Shell } from './output.js';
  */
 const SAME_SIGNAL_MS = 1_000;
 const FORCED_EXIT_CODE = 130;
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+const SIGNALS = [...STOP_SIGNALS, 'SIGHUP'] as const;
 
 /** Calls `onFirst` at the first signal. A later signal ends the process immediately. Returns a function that stops listening. */
-function listenForSignals(onFirst: (signal: NodeJS.Signals) => void): () => void {
+function listenForSignals(onFirst: (signal: NodeJS.Signals) => void, signals: readonly NodeJS.Signals[] = SIGNALS): () => void {
   let firstAt: number | null = null;
   const listener = (signal: NodeJS.Signals): void => {
     const now = performance.now();
@@ -21,16 +22,20 @@ function listenForSignals(onFirst: (signal: NodeJS.Signals) => void): () => void
       process.exit(FORCED_EXIT_CODE);
     }
   };
-  for (const signal of SIGNALS) process.on(signal, listener);
+  for (const signal of signals) process.on(signal, listener);
   return () => {
-    for (const signal of SIGNALS) process.off(signal, listener);
+    for (const signal of signals) process.off(signal, listener);
   };
 }
 
-/** Resolves at the first signal. A later signal ends the process immediately. */
-export function untilSignal(): Promise<NodeJS.Signals> {
+/**
+ * Resolves at the first signal. A later signal ends the process immediately. If `stopsOnHangUp` is false, SIGHUP does neither,
+ * even while nothing else listens for it.
+ */
+export function untilSignal({ stopsOnHangUp = true } = {}): Promise<NodeJS.Signals> {
+  if (!stopsOnHangUp) process.on('SIGHUP', () => {});
   return new Promise((resolve) => {
-    listenForSignals(resolve);
+    listenForSignals(resolve, stopsOnHangUp ? SIGNALS : STOP_SIGNALS);
   });
 }
 

@@ -63,11 +63,11 @@ export class SpawnedCli {
     });
   }
 
-  /** Resolves with the match once standard output contains it; rejects when the process ends first or a timeout passes. */
-  async untilPrinted(pattern: RegExp): Promise<RegExpExecArray> {
+  /** Resolves with the match once the output contains it; rejects when the process ends first or a timeout passes. */
+  async untilPrinted(pattern: RegExp, output: 'stdout' | 'stderr' = 'stdout'): Promise<RegExpExecArray> {
     const giveUpAt = performance.now() + TIMEOUT_MS;
     for (;;) {
-      const match = pattern.exec(this.stdout);
+      const match = pattern.exec(this[output]);
       if (match) return match;
       if (this.hasEnded || performance.now() > giveUpAt) {
         throw new Error(`${pattern} was not printed.\nstdout:\n${this.stdout}\nstderr:\n${this.stderr}`);

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
+import { Agent, get } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { AdminClient, Client } from '@everstep/sdk';
+import { LOCAL_CERTIFICATE, TEST_CA } from '../../../config/certificates.fixture.js';
 import { endAll, readEnvFile, runCommand, SpawnedCli, type TestDirectory, testDirectory } from '../../testing/spawned-cli.js';
 
 describe('the server process', () => {
@@ -37,6 +40,26 @@ describe('the server process', () => {
       assert.equal(stderr, '');
     });
   }
+
+  test('SIGHUP stops a server without TLS, and reloads the certificate of a server with TLS', async () => {
+    const plain = await start('hang-up');
+    assert.equal((await plain.service.end('SIGHUP')).code, 0);
+    const [cert, key] = [join(directory.path, 'tls.crt'), join(directory.path, 'tls.key')];
+    await writeFile(cert, LOCAL_CERTIFICATE.cert);
+    await writeFile(key, LOCAL_CERTIFICATE.key);
+    const { service, serverEnv } = await start('hang-up-tls', 'serve', {
+      EVERSTEP_TLS_CERT: cert,
+      EVERSTEP_TLS_KEY: key,
+      EVERSTEP_LOG_LEVEL: 'info',
+    });
+    const { hostname, port } = new URL(serverEnv.EVERSTEP_URL ?? '');
+    service.child.kill('SIGHUP');
+    await service.untilPrinted(/"msg":"TLS certificate reloaded"/, 'stderr');
+    const agent = new Agent({ ca: TEST_CA, keepAlive: false });
+    const [response] = await once(get({ hostname, port, agent, path: '/health' }), 'response');
+    assert.equal(response.resume().statusCode, 200);
+    assert.equal((await service.end('SIGTERM')).code, 0);
+  });
 
   test('SIGUSR2 switches the log to debug, and back', async () => {
     const { service, serverEnv } = await start('log-level', 'dev', { EVERSTEP_LOG_LEVEL: 'info' });

@@ -89,7 +89,8 @@ function dashboardText(
 /** Resolves with the exit code when the server has stopped. */
 async function runServer(config: Config, screen: Screen): Promise<number> {
   // From here on, a signal shuts the server down gracefully, even during startup.
-  const stopSignal = untilSignal();
+  // With TLS, SIGHUP reloads the certificate.
+  const stopSignal = untilSignal({ stopsOnHangUp: config.tls === null });
   // The modules are loaded only here, because no other command needs the server.
   const [{ startServer }, { createDemo }] = await Promise.all([import('../../../main.js'), import('../../demo/demo.js')]);
   const demo = config.demo ? createDemo(config, screen) : null;
