@@ -34,6 +34,7 @@ import { ADVANCE_SLOT } from '../../engine/runs/run.js';
 import type { DueTask } from '../../ports/stores/store.js';
 import type { DueTasks } from '../due/due-tasks.js';
 import type { Backlog } from '../due/due-turns.js';
+import { FailedTasks } from '../due/failed-tasks.js';
 import { type Delivery, type DeliveryLimits, type DeliveryRef, deliveryKeyOf, NOT_MADE } from '../gates/delivery.js';
 import { DeliveryGates, type GatesExit } from '../gates/delivery-gates.js';
 import type { ControlCommits } from '../gates/gate-deps.js';
@@ -42,7 +43,7 @@ import type { Decisions } from '../runs/decisions.js';
 import type { Redispatcher } from '../runs/heavy-runs.js';
 import type { CachedRun, RunCache } from '../runs/run-cache.js';
 import type { RuntimeDeps } from '../runs/runtime-deps.js';
-import type { WorkInProgress } from '../runs/work-in-progress.js';
+import { detailsOf, type WorkInProgress } from '../runs/work-in-progress.js';
 import type { Callbacks } from '../services/callbacks.js';
 import type { QueuedBecause, Workload } from '../services/workflow-service.js';
 import { asLong, dueDeliveryOf } from './delivery-of-task.js';
@@ -94,7 +95,9 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
   readonly loans: Loans | null = null;
   /** Deliveries that became due while an older one of the same slot was in flight, or waited for a slot with other limits. */
   private readonly dueAgain = new Map<string, Delivery>();
-  /** Cancel functions of the timers of deliveries that could not be attempted. */
+  /** Deliveries whose last attempt ended with an unexpected error. */
+  private readonly failed = new FailedTasks<DeliveryRef>();
+  /** Cancel functions of the timers of deliveries that are dispatched again later. */
   private readonly retryCancels = new Set<() => void>();
   private isStopping = false;
 
@@ -187,17 +190,38 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     this.parts.work.track(this.makeDelivery(delivery));
   }
 
-  /** Makes a delivery. Resolves when everything that follows from it has started. */
+  /**
+   * Makes a delivery. Resolves when everything that follows from it has started. After an unexpected error, only this delivery is
+   * dispatched again.
+   */
   private async makeDelivery(delivery: Delivery): Promise<void> {
+    const { cluster } = this.deps;
+    const nodeId = cluster?.nodeId;
     let resolveRecorded: () => void = () => {};
     const outcomeRecorded = new Promise<void>((resolve) => {
       resolveRecorded = resolve;
     });
     try {
       await this.attempt(delivery, outcomeRecorded);
+      this.failed.remove(delivery);
+    } catch (error) {
+      // Other nodes have taken over, or the delivery was handed back to the node that lent it.
+      if (cluster?.nodeId !== nodeId || delivery.limits.lentBy !== undefined) throw error;
+      this.attemptFailed(delivery, error);
     } finally {
       resolveRecorded();
     }
+  }
+
+  /** Dispatches a delivery again, with increasing delays. Throws the error if the store is unavailable. */
+  private attemptFailed(delivery: Delivery, error: unknown): void {
+    const { writes, log, paceClock } = this.deps;
+    if (writes.noteFailure(error)) throw error;
+    const retryAfterMs = this.failed.add(delivery, paceClock.now());
+    const { runKey, limits } = delivery;
+    const fields = { instanceId: limits.instanceId, runKey, retryAfterMs, error: detailsOf(error) };
+    log.error(fields, 'delivery failed unexpectedly, retrying');
+    this.retryLater(delivery, retryAfterMs);
   }
 
   private async attempt(delivery: Delivery, outcomeRecorded: Promise<void>): Promise<void> {
@@ -229,7 +253,8 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     } finally {
       endsLoan = this.loans?.attemptEnded(delivery, attempt) ?? false;
       this.slots.done(delivery);
-      nextDelivery = this.takeDueAgain(delivery);
+      // If this delivery is dispatched again after an error, the next one replaces it then.
+      if (attempt || endsLoan) nextDelivery = this.takeDueAgain(delivery);
       nodeIdAtRelease = cluster?.nodeId;
       this.gates.done(delivery, attempt?.result ?? NOT_MADE);
       this.onSlotFreed(delivery);
@@ -244,7 +269,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
         this.redispatch(asLong(delivery));
         return;
       case 'not-attempted':
-        if (!endsLoan) this.retryLater(delivery);
+        if (!endsLoan) this.retryLater(delivery, RETRY_ATTEMPT_MS);
         return;
       case 'handed-over':
         if (nextDelivery) this.redispatch(nextDelivery);
@@ -275,10 +300,10 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     this.parts.due.resume(limits.instanceId);
   }
 
-  private retryLater(delivery: Delivery): void {
+  private retryLater(delivery: Delivery, delayMs: number): void {
     if (this.isStopping) return;
     const { paceClock } = this.deps;
-    const cancel = paceClock.setTimer(paceClock.now() + RETRY_ATTEMPT_MS, () => {
+    const cancel = paceClock.setTimer(paceClock.now() + delayMs, () => {
       this.retryCancels.delete(cancel);
       this.redispatch(delivery);
     });
@@ -407,5 +432,6 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     this.sender.forgetWaiting();
     for (const cancel of this.retryCancels) cancel();
     this.retryCancels.clear();
+    this.failed.clear();
   }
 }

@@ -225,6 +225,22 @@ describe('a due task that cannot be handled', () => {
     await due.stop();
   });
 
+  test('still waits for its retry when all others are read again after a fault', async () => {
+    const { clock, due, bench } = failing();
+    await due.start();
+    for (const [attempts, handled] of [
+      [2, 38],
+      [2, 57],
+      [3, 57],
+    ] as const) {
+      if (handled > bench.handled.length) due.restart();
+      clock.move(1_000);
+      await settle();
+      assert.deepEqual([bench.attempts, bench.handled.length], [attempts, handled]);
+    }
+    await due.stop();
+  });
+
   test('ends the scan if the store is unavailable', async () => {
     const writes = {
       isOpen: true,

@@ -5,6 +5,7 @@
  *
  * Keeps invariants 3, 10, 15 and 25.
  */
+import type { Run, Task } from '../../engine/runs/run.js';
 import { inTurns } from '../../fairness/turns.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
@@ -25,8 +26,8 @@ const POLL_MS = 1000;
 
 export interface DueTaskHandler {
   /**
-   * Acts on the task. `onDecision` receives a promise for each decision, which resolves when it is durable; deliveries cause
-   * none.
+   * Acts on the task. `onDecision` receives a promise for each decision, which resolves when it is durable or its `attempt`
+   * has failed; deliveries cause none.
    */
   handleDue(task: DueTask, onDecision: (decision: Promise<void>) => void): Promise<void>;
   /** Called with a message that was deferred, when all older messages were handled. */
@@ -53,12 +54,14 @@ export class DueTasks {
   private readonly source: DueSource;
   private readonly turns: DueTurns;
   private readonly deferred = new DeferredMessages();
-  private readonly failed = new FailedTasks();
+  private readonly failed = new FailedTasks<DueTask>();
   /** Time before which all due tasks were handled, Unix ms, except those of instances whose pages are being read. */
   private handledBefore = Number.NEGATIVE_INFINITY;
   /** Whether tasks may have become due since the last scan. Until the next one, `wakeAt` does not include them. */
   private isBehind = true;
   private shouldRestart = false;
+  /** Whether the next restart also reads the tasks that wait for their retries. */
+  private shouldForgetFailed = false;
   /** Changes when this node loses all its claims: pages that were read before are stale. */
   private generation = 0;
   private wakeAt = Number.POSITIVE_INFINITY;
@@ -121,16 +124,20 @@ export class DueTasks {
     if (this.turns.hasCapacityAgain(instanceId)) this.startScan();
   }
 
-  /** Reads all due tasks again, including those that were read before, for example after a lost batch. */
+  /**
+   * Reads all due tasks again, including those that were read before, for example after a lost batch. Tasks that have failed still
+   * wait for their retries.
+   */
   restart(): void {
     this.shouldRestart = true;
     // A scan that is planned earlier is kept, so that repeated faults do not delay it forever.
     this.scanAt(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
   }
 
-  /** Reads all due tasks again immediately. */
+  /** Reads all due tasks again immediately, also those that have failed. */
   restartNow(): void {
     this.shouldRestart = true;
+    this.shouldForgetFailed = true;
     this.startScan();
   }
 
@@ -211,17 +218,18 @@ export class DueTasks {
     if (this.shouldRestart) {
       this.source.restart();
       this.turns.clear();
-      this.failed.clear();
       this.handledBefore = Number.NEGATIVE_INFINITY;
     }
     this.shouldRestart = false;
+    if (this.shouldForgetFailed) this.failed.clear();
+    this.shouldForgetFailed = false;
     const { generation } = this;
     const { tasks, unread } = await this.source.readNext(before, this.turns.openInstances);
     if (this.generation !== generation) return;
     for (const [instanceId, readPage] of unread) this.turns.add(instanceId, readPage, this.handledBefore);
     if (!(await this.handleTasks(inTurns([...this.failed.dueAt(before), ...tasks], this.owners)))) return;
     const nextDueAt = await store.nextDueAt({ after: before });
-    for (const at of [nextDueAt, this.failed.nextRetryAt]) if (at !== null) this.scanAt(at);
+    this.scanAt(Math.min(nextDueAt ?? Number.POSITIVE_INFINITY, this.failed.nextRetryAt));
     this.handledBefore = before + 1;
     this.isBehind = this.shouldScanAgain;
     const { openInstances } = this.turns;
@@ -285,18 +293,46 @@ export class DueTasks {
 
   /** Acts on a task. If that fails, only this task is retried. Rejects if the store is unavailable. */
   private async handleTask(task: DueTask, onDecision: (decision: Promise<void>) => void): Promise<void> {
-    const { handler, writes, clock, log } = this.options;
+    const { handler, clock } = this.options;
+    if (!this.failed.mayHandle(task, clock.now())) return;
+    const decisions: Promise<void>[] = [];
     try {
-      await handler.handleDue(task, onDecision);
-      this.failed.remove(task);
+      await handler.handleDue(task, (decision) => {
+        decisions.push(decision);
+        onDecision(decision);
+      });
     } catch (error) {
-      const isUnavailable = writes.noteFailure(error);
-      // With several servers, only the instances of one may be affected.
-      if (isUnavailable && !writes.isOpen) throw error;
-      const retryAfterMs = this.failed.add(task, clock.now());
-      this.scanAt(clock.now() + retryAfterMs);
-      const { instanceId, runKey } = task;
-      if (!isUnavailable) log.error({ instanceId, runKey, retryAfterMs, error: String(error) }, 'due task failed, retrying');
+      this.taskFailed(task, error);
     }
+    void Promise.all(decisions).then(() => this.failed.handled(task));
+  }
+
+  /**
+   * Waits for the decision on a due task that is not a delivery. If it fails, only this task is retried. Rejects if the store is
+   * unavailable.
+   */
+  async attempt(run: Run, { slot, kind }: Task, decision: Promise<unknown>): Promise<void> {
+    const { generation } = this;
+    const { key: runKey, instanceId, workflowUrl, version: runVersion } = run;
+    try {
+      await decision;
+    } catch (error) {
+      // Other nodes have taken over the task.
+      if (this.generation !== generation) return;
+      const dueAt = this.options.clock.now();
+      this.taskFailed({ runKey, slot, kind, instanceId, workflowUrl, runVersion, dueAt, flowControlKey: null }, error);
+    }
+  }
+
+  /** Plans the retry of a task that has failed. Throws the error if the store is unavailable. */
+  private taskFailed(task: DueTask, error: unknown): void {
+    const { writes, clock, log } = this.options;
+    const isUnavailable = writes.noteFailure(error);
+    // With several servers, only the instances of one may be affected.
+    if (isUnavailable && !writes.isOpen) throw error;
+    const retryAfterMs = this.failed.add(task, clock.now());
+    this.scanAt(clock.now() + retryAfterMs);
+    const { instanceId, runKey } = task;
+    if (!isUnavailable) log.error({ instanceId, runKey, retryAfterMs, error: String(error) }, 'due task failed, retrying');
   }
 }

@@ -388,17 +388,21 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     switch (task.kind) {
       case 'sleep':
       case 'wait':
-        return this.work.track(this.decisions.apply(entry, { kind: 'due', slot }));
+        return this.attempt(entry, task, this.decisions.apply(entry, { kind: 'due', slot }));
       case 'notify':
-        return this.work.track(this.events.executeNotify(entry, task));
+        return this.attempt(entry, task, this.events.executeNotify(entry, task));
       case 'invoke':
-        return this.work.track(this.invocations.handleTask(entry, task));
+        return this.attempt(entry, task, this.invocations.handleTask(entry, task));
       case 'callback':
         return RESOLVED;
       default:
         this.dispatcher.dispatch(deliveryOf(entry.run, task, limits), dueAt);
         return RESOLVED;
     }
+  }
+
+  private attempt({ run }: CachedRun, task: Task, decision: Promise<unknown>): Promise<void> {
+    return this.work.track(this.due.attempt(run, task, decision));
   }
 
   private scheduleCallback(run: Run, task: Task): void {
@@ -413,24 +417,28 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   }
 
   /** Acts on a task that a scan has found. The run may have changed since, so the state is checked again before it is sent. */
-  async handleDue(task: DueTask, onDecision: (decision: Promise<void>) => void): Promise<void> {
-    const { runKey, slot } = task;
-    if (this.deps.isDeleted(task.instanceId)) return;
-    this.cache.dropOlder(runKey, task.runVersion);
-    switch (task.kind) {
+  async handleDue(dueTask: DueTask, onDecision: (decision: Promise<void>) => void): Promise<void> {
+    const { runKey, slot } = dueTask;
+    if (this.deps.isDeleted(dueTask.instanceId)) return;
+    this.cache.dropOlder(runKey, dueTask.runVersion);
+    switch (dueTask.kind) {
       case 'advance':
       case 'step':
       case 'call':
       case 'callback':
       case 'message':
-        this.dispatcher.dispatchDue(task);
+        this.dispatcher.dispatchDue(dueTask);
         return;
       default: {
         const openTask = await this.decisions.openTask(runKey, slot);
+        if (!openTask) return;
+        const { entry, task } = openTask;
         // The due time of an invocation was written by the run that ended, after the state in memory.
-        if (openTask?.task.kind === 'invoke')
-          onDecision(this.work.track(this.invocations.handleTask(openTask.entry, openTask.task)));
-        else if (openTask) onDecision(this.schedule(openTask.entry, openTask.task));
+        onDecision(
+          task.kind === 'invoke'
+            ? this.attempt(entry, task, this.invocations.handleTask(entry, task))
+            : this.schedule(entry, task),
+        );
       }
     }
   }

@@ -8,6 +8,9 @@ export interface WorkDeps {
   readonly writes: StoreWritesState;
 }
 
+/** Returns the text of an unexpected error, with its stack. */
+export const detailsOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));
+
 export class WorkInProgress {
   private readonly deps: WorkDeps;
   private readonly due: Pick<DueTasks, 'restart'>;
@@ -27,10 +30,8 @@ export class WorkInProgress {
     const settled: Promise<void> = work.then(
       () => {},
       (error: unknown) => {
-        if (!this.deps.writes.noteFailure(error)) {
-          const details = error instanceof Error ? (error.stack ?? error.message) : String(error);
-          this.deps.log.error({ error: details }, 'task processing failed, retrying in 1 s');
-        }
+        if (!this.deps.writes.noteFailure(error))
+          this.deps.log.error({ error: detailsOf(error) }, 'task processing failed, retrying in 1 s');
         this.due.restart();
       },
     );
