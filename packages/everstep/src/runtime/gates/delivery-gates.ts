@@ -33,6 +33,8 @@ export interface DeliveryGatesOptions {
   readonly transitMs: (periodMs: number) => number;
 }
 
+const RESOLVED = Promise.resolve();
+
 const haveSameGates = (a: DeliveryLimits, b: DeliveryLimits): boolean =>
   a.origin === b.origin && a.pool === b.pool && a.flowControlKey === b.flowControlKey && a.queue === b.queue;
 
@@ -271,22 +273,29 @@ export class DeliveryGates implements GateListener {
     this.deliveries.clear();
   }
 
+  // Reads that fail are repeated, so a change is confirmed when it applies.
+
   /** Called when another node changed the stored state of a key. If `isReset`, the change ended the rate window. */
   reloadKey(instanceId: string, key: string, isReset: boolean): Promise<void> {
-    return this.reload(instanceId, this.instances.get(instanceId)?.reloadKey(key, isReset));
+    return this.instances.get(instanceId)?.reloadKey(key, isReset) ?? RESOLVED;
+  }
+
+  /** Reads the stored state of a key again. Rejects if it cannot be read. */
+  readKey(instanceId: string, key: string): Promise<void> {
+    return this.instances.get(instanceId)?.readKey(key, false) ?? RESOLVED;
   }
 
   reloadQueue(instanceId: string, name: string): Promise<void> {
-    return this.reload(instanceId, this.instances.get(instanceId)?.reloadQueue(name));
+    return this.instances.get(instanceId)?.reloadQueue(name) ?? RESOLVED;
   }
 
   reloadSettings(instanceId: string): Promise<void> {
-    return this.reload(instanceId, this.instances.get(instanceId)?.reloadSettings());
+    return this.instances.get(instanceId)?.reloadSettings() ?? RESOLVED;
   }
 
   /** Reads everything again, because changes may have been missed. */
   reloadAll(): void {
-    for (const [instanceId, instance] of this.instances) void this.reload(instanceId, instance.reloadAll());
+    for (const instance of this.instances.values()) void instance.reloadAll();
   }
 
   /** Returns how many deliveries wait and are in flight here at each key of the instance. */
@@ -297,15 +306,6 @@ export class DeliveryGates implements GateListener {
   /** Returns how many deliveries wait and are in flight here at each key and queue of all instances. */
   *counts(): Iterable<GateCounts> {
     for (const instance of this.instances.values()) yield* instance.counts();
-  }
-
-  /** Waits for a read. Never rejects: `reloadAll` reads again what could not be read. */
-  private async reload(instanceId: string, reading: Promise<void> | undefined): Promise<void> {
-    try {
-      await reading;
-    } catch (error) {
-      this.deps.log.warn({ instanceId, error: String(error) }, 'could not read a change made by another node');
-    }
   }
 
   /** Lets no more deliveries pass. Resolves when no write is in progress. */

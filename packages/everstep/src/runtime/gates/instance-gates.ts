@@ -42,7 +42,6 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   private cachedSettings: InstanceSettings | null = null;
   private readonly stored: StoredSettings;
   private readonly readerOf = (key: string) => () => this.deps.store.findFlowControl({ instanceId: this.instanceId, key });
-  private readonly faultOf = (error: unknown) => ({ instanceId: this.instanceId, error: String(error) });
 
   constructor(instanceId: string, deps: GateDeps) {
     this.instanceId = instanceId;
@@ -226,7 +225,12 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   // ---------------------------------------------------------------- changes of other nodes
 
-  async reloadKey(key: string, isReset: boolean): Promise<void> {
+  /** Reads the state of a key again, and repeats this until it succeeds. Never rejects. */
+  reloadKey(key: string, isReset: boolean): Promise<void> {
+    return this.repeatRead({ flowControlKey: key }, () => this.readKey(key, isReset));
+  }
+
+  async readKey(key: string, isReset: boolean): Promise<void> {
     const flowKey = this.flowKeys.get(key);
     const isLoading = flowKey?.isLoaded === false;
     await flowKey?.reload(this.readerOf(key));
@@ -235,7 +239,12 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     if (isReset) flowKey?.resetRate();
   }
 
-  async reloadQueue(name: string): Promise<void> {
+  /** Reads the settings of a queue again, and repeats this until it succeeds. Never rejects. */
+  reloadQueue(name: string): Promise<void> {
+    return this.repeatRead({ queue: name }, () => this.readQueue(name));
+  }
+
+  private async readQueue(name: string): Promise<void> {
     await this.lines.get(name)?.reload(() => this.deps.store.findQueue({ instanceId: this.instanceId, name }));
   }
 
@@ -245,8 +254,9 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   async reloadAll(): Promise<void> {
     await this.reloadSettings();
-    for (const key of [...this.flowKeys.keys()]) await this.reloadKey(key, false);
-    for (const name of [...this.lines.keys()]) await this.reloadQueue(name);
+    // One that cannot be read does not delay the others.
+    for (const key of [...this.flowKeys.keys()]) await this.readKey(key, false).catch(() => void this.reloadKey(key, false));
+    for (const name of [...this.lines.keys()]) await this.readQueue(name).catch(() => void this.reloadQueue(name));
   }
 
   /** Returns how many deliveries wait and are in flight at each key in use. */
@@ -334,21 +344,13 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   }
 
   private lineOf(name: string): QueueLine {
-    let line = this.lines.get(name);
-    if (!line) {
-      line = new QueueLine(name, this);
-      removeIdle(this.lines, ({ isIdle }) => isIdle);
-      this.lines.set(name, line);
-      this.loadLineSoon(line);
-    }
+    const existing = this.lines.get(name);
+    if (existing) return existing;
+    const line = new QueueLine(name, this);
+    removeIdle(this.lines, ({ isIdle }) => isIdle);
+    this.lines.set(name, line);
+    void this.repeatRead({ queue: name }, () => this.loadLine(line));
     return line;
-  }
-
-  private loadLineSoon(line: QueueLine): void {
-    this.loadLine(line).catch((error: unknown) => {
-      this.deps.log.warn({ ...this.faultOf(error), queue: line.name }, 'could not read a queue, retrying in 1 s');
-      this.deps.control.retryLater(() => this.loadLineSoon(line));
-    });
   }
 
   private async loadLine(line: QueueLine): Promise<void> {
@@ -358,13 +360,12 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   }
 
   private keyOf(key: string): FlowKey {
-    let flowKey = this.flowKeys.get(key);
-    if (!flowKey) {
-      flowKey = new FlowKey(key, this, this.deps);
-      removeIdle(this.flowKeys, ({ isIdle }) => isIdle);
-      this.flowKeys.set(key, flowKey);
-      this.loadSoon(flowKey);
-    }
+    const existing = this.flowKeys.get(key);
+    if (existing) return existing;
+    const flowKey = new FlowKey(key, this, this.deps);
+    removeIdle(this.flowKeys, ({ isIdle }) => isIdle);
+    this.flowKeys.set(key, flowKey);
+    void this.repeatRead({ flowControlKey: key }, () => this.load(flowKey));
     return flowKey;
   }
 
@@ -380,21 +381,26 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     if (flowKey.hasChangedDuringLoad) await flowKey.reload(read);
   }
 
-  private loadSoon(flowKey: FlowKey): void {
-    this.load(flowKey).catch((error: unknown) => {
-      const { key: flowControlKey } = flowKey;
-      this.deps.log.warn({ ...this.faultOf(error), flowControlKey }, 'could not read a flow control key, retrying in 1 s');
-      this.deps.control.retryLater(() => this.loadSoon(flowKey));
+  /** Reads a key or a queue, and repeats this until it succeeds or the gates are discarded. Never rejects. */
+  private repeatRead(
+    what: { readonly flowControlKey: string } | { readonly queue: string },
+    read: () => Promise<void>,
+  ): Promise<void> {
+    const { control, log } = this.deps;
+    const isNeeded = () => !this.stored.isStopped;
+    return control.repeat(isNeeded, read, (error) => {
+      const fields = { ...what, instanceId: this.instanceId, error: String(error) };
+      if ('queue' in what) log.warn(fields, 'could not read a queue, retrying in 1 s');
+      else log.warn(fields, 'could not read a flow control key, retrying in 1 s');
     });
   }
 
   private destinationOf(origin: string): Destination {
-    let destination = this.destinationMap.get(origin);
-    if (!destination) {
-      destination = new Destination(origin, this, this.deps.clock);
-      removeIdle(this.destinationMap, ({ isBlocking }) => !isBlocking);
-      this.destinationMap.set(origin, destination);
-    }
+    const existing = this.destinationMap.get(origin);
+    if (existing) return existing;
+    const destination = new Destination(origin, this, this.deps.clock);
+    removeIdle(this.destinationMap, ({ isBlocking }) => !isBlocking);
+    this.destinationMap.set(origin, destination);
     return destination;
   }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endsIn, GateHarness, INSTANCE } from './gates.fixture.js';
+import { endsIn, GateHarness, INSTANCE, ORIGIN } from './gates.fixture.js';
 
 const status = (harness: GateHarness, key = 'k') => harness.get(harness.gates.flowControl({ instanceId: INSTANCE, key }), 0);
 const change = (harness: GateHarness, change: Parameters<GateHarness['gates']['changeFlowControl']>[0]['change'], key = 'k') =>
@@ -250,6 +250,56 @@ test('a read of a queue that is older than a change does not replace it', async 
   harness.gates.leaveQueue({ instanceId: INSTANCE, queue: 'q', runKey: 'm0' });
   offer('m2');
   assert.deepEqual(harness.startedRuns, ['m0', 'm1', 'm2']);
+});
+
+/** A queue that another node has paused, and a key in use whose parallelism it has changed to 1, both in memory here. */
+async function changedElsewhere() {
+  const harness = new GateHarness();
+  const offer = (runKey: string) => {
+    const limits = { instanceId: INSTANCE, flowControlKey: null, origin: ORIGIN, queue: 'q' };
+    harness.gates.offer({ runKey, slot: 0, limits });
+  };
+  const queue = { name: 'q', parallelism: 9, paused: false, createdAt: 1, updatedAt: 1 };
+  harness.store.queues.set('q', queue);
+  await harness.trigger({ key: 'k', parallelism: 9 });
+  offer('m0');
+  for (const key of ['first', 'k']) harness.offer(key);
+  await harness.passTime(0);
+  harness.store.queues.set('q', { ...queue, paused: true });
+  const flowControl = { key: 'k', parallelism: 1 };
+  const write = { kind: 'put-flow-control', instanceId: INSTANCE, flowControl, at: harness.now } as const;
+  await harness.store.commitControl({ guards: [], writes: [write] });
+  const offerBoth = () => {
+    harness.starts.length = 0;
+    offer('m1');
+    harness.offer('k', { runKey: 'late' });
+    return harness.startedRuns;
+  };
+  return { harness, offerBoth };
+}
+
+test('changes of another node that cannot be read are confirmed when they could be read', async () => {
+  const { harness, offerBoth } = await changedElsewhere();
+  harness.store.isBroken = true;
+  const confirmed: string[] = [];
+  void harness.gates.reloadQueue(INSTANCE, 'q').then(() => confirmed.push('queue'));
+  void harness.gates.reloadKey(INSTANCE, 'k', false).then(() => confirmed.push('key'));
+  await harness.passTime(1_500);
+  assert.deepEqual(confirmed, []);
+  harness.store.isBroken = false;
+  await harness.passTime(500);
+  assert.deepEqual([confirmed, offerBoth()], [['queue', 'key'], []]);
+});
+
+test('a key that cannot be read does not keep others from being read after changes were missed', async () => {
+  const { harness, offerBoth } = await changedElsewhere();
+  harness.store.findFlowControl = async ({ key }) => {
+    if (key !== 'k') throw new Error('the row is damaged');
+    return harness.store.keys.get(key) ?? null;
+  };
+  harness.gates.reloadAll();
+  await harness.passTime(0);
+  assert.deepEqual(offerBoth(), []);
 });
 
 test('each of many notices of one queue causes at most two reads', async () => {

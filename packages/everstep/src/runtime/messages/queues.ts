@@ -118,8 +118,8 @@ export class Queues implements QueueService {
       const { kind } = await commit({ guards: [guard], writes: [write] });
       if (kind !== 'applied') return false;
     } catch (error) {
-      // The change is durable if only the response was lost.
-      await gates.reloadQueue(instanceId, name);
+      // The change is durable if only the response was lost. The request does not wait until the store can be read.
+      void gates.reloadQueue(instanceId, name);
       cluster?.notify(change);
       throw error;
     }

@@ -73,7 +73,7 @@ export class FlowControls implements FlowControlService {
     const { gates } = this.options.dispatcher;
     const status = await this.changeTurns.run(instanceId, async () => {
       // The state in memory is the latest one only on the node that holds the gates.
-      if (!this.holdsGates(instanceId)) await gates.reloadKey(instanceId, key, false);
+      if (!this.holdsGates(instanceId)) await gates.readKey(instanceId, key);
       return gates.changeFlowControl(command);
     });
     const resetFlag = change.kind === 'reset-rate' ? ({ reset: true } as const) : {};
