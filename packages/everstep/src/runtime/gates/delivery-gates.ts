@@ -240,7 +240,9 @@ export class DeliveryGates implements GateListener {
     readonly key: string;
     readonly change: FlowControlChange;
   }): Promise<FlowControlStatus | null> {
-    return this.instance(command.instanceId).changeFlowControl(command.key, command.change);
+    const { instanceId, key, change } = command;
+    const reload = () => this.reloadKey(instanceId, key, false);
+    return this.change(instanceId, (instance) => instance.changeFlowControl(key, change), reload);
   }
 
   /** Resolves with the destinations that are held or failed last, ordered by origin. */
@@ -249,11 +251,12 @@ export class DeliveryGates implements GateListener {
   }
 
   holdDestination(command: { readonly instanceId: string; readonly origin: string; readonly reason: string }): Promise<void> {
-    return this.instance(command.instanceId).holdDestination(command.origin, command.reason);
+    const { instanceId, origin, reason } = command;
+    return this.change(instanceId, (instance) => instance.holdDestination(origin, reason));
   }
 
-  releaseDestination(command: { readonly instanceId: string; readonly origin: string }): Promise<boolean> {
-    return this.instance(command.instanceId).releaseDestination(command.origin);
+  releaseDestination({ instanceId, origin }: { readonly instanceId: string; readonly origin: string }): Promise<boolean> {
+    return this.change(instanceId, (instance) => instance.releaseDestination(origin));
   }
 
   instanceSettings({ instanceId }: { readonly instanceId: string }): Promise<InstanceSettings> {
@@ -261,7 +264,23 @@ export class DeliveryGates implements GateListener {
   }
 
   changeInstanceSettings(command: { readonly instanceId: string; readonly settings: InstanceSettings }): Promise<void> {
-    return this.instance(command.instanceId).changeSettings(command.settings);
+    const { instanceId, settings } = command;
+    return this.change(instanceId, (instance) => instance.changeSettings(settings));
+  }
+
+  /** Makes a change. If it fails, reads what is stored: the change is durable if only the response was lost. */
+  private async change<Result>(
+    instanceId: string,
+    work: (instance: InstanceGates) => Promise<Result>,
+    reload = () => this.reloadSettings(instanceId),
+  ): Promise<Result> {
+    try {
+      return await work(this.instance(instanceId));
+    } catch (error) {
+      // The request does not wait until the store can be read.
+      void reload();
+      throw error;
+    }
   }
 
   // ---------------------------------------------------------------- several nodes

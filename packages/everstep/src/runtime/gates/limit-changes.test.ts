@@ -291,6 +291,22 @@ test('changes of another node that cannot be read are confirmed when they could 
   assert.deepEqual([confirmed, offerBoth()], [['queue', 'key'], []]);
 });
 
+test('a pause of a key applies although the response to its commit is lost', async () => {
+  const harness = new GateHarness();
+  await harness.trigger({ key: 'k' });
+  await status(harness);
+  const { commitControl } = harness.store;
+  harness.store.commitControl = async (unit) => {
+    await commitControl.call(harness.store, unit);
+    throw new Error('the response was lost');
+  };
+  await assert.rejects(change(harness, { kind: 'pause' }), /the response was lost/);
+  await harness.passTime(0);
+  harness.offer('k');
+  await harness.passTime(0);
+  assert.deepEqual(harness.startedRuns, []);
+});
+
 test('a key that cannot be read does not keep others from being read after changes were missed', async () => {
   const { harness, offerBoth } = await changedElsewhere();
   harness.store.findFlowControl = async ({ key }) => {

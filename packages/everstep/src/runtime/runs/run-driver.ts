@@ -321,12 +321,14 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
 
   /** Commits a write of the gates. Other nodes keep settings and holds in memory as well. */
   async commitControl(unit: CommitUnit): Promise<CommitResult> {
-    const result = await this.committer.submit(unit);
-    for (const write of unit.writes) {
-      if (write.kind !== 'set-hold' && write.kind !== 'set-instance-settings') continue;
-      this.deps.cluster?.notify({ kind: 'settings', instanceId: write.instanceId });
+    try {
+      return await this.committer.submit(unit);
+    } finally {
+      // After a fault, the write is durable if only the response was lost.
+      for (const write of unit.writes)
+        if (write.kind === 'set-hold' || write.kind === 'set-instance-settings')
+          this.deps.cluster?.notify({ kind: 'settings', instanceId: write.instanceId });
     }
-    return result;
   }
 
   // ---------------------------------------------------------------- outcomes of deliveries

@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { Turns } from '../../accounts/quotas/turns.js';
 import { DEFAULT_INSTANCE_SETTINGS, type InstanceSettings } from '../../engine/runs/run.js';
 import type { ControlWrite } from '../../engine/writes.js';
-import type { Cluster } from '../../ports/cluster.js';
+import type { Cluster, SharedChange } from '../../ports/cluster.js';
+import type { Store } from '../../ports/stores/store.js';
 import { aloneInCluster, type Bench, ScriptedCaller, withRuntime } from '../runtime.fixture.js';
 import { Settings } from './flow-controls.js';
 
@@ -50,6 +51,27 @@ test('a node without the gates shows and changes the stored limits, and keeps th
       assert.deepEqual([stored?.parallelism, stored?.paused, stored?.window], [5, true, { startedAt: 7, granted: 90 }]);
     },
     { cluster },
+  );
+});
+
+test('other nodes read the holds again if the response to the commit of one was lost', async () => {
+  const changes: SharedChange[] = [];
+  const notifying: Cluster = { ...cluster, notify: (change) => void changes.push(change) };
+  const wrap = (store: Store): Store => ({
+    ...store,
+    commit: async (units) => {
+      await store.commit(units);
+      throw new Error('the response was lost');
+    },
+  });
+  await withRuntime(
+    noSteps,
+    async ({ runtime }) => {
+      const hold = { instanceId: INSTANCE, origin: 'http://app:80', reason: 'maintenance' };
+      await assert.rejects(runtime.destinations.hold(hold), /the response was lost/);
+      assert.deepEqual(changes, [{ kind: 'settings', instanceId: INSTANCE }]);
+    },
+    { cluster: notifying, wrap },
   );
 });
 

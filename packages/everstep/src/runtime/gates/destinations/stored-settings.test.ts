@@ -230,6 +230,28 @@ test('a hold of the breaker that could not be stored is not stored after other n
   assert.deepEqual([harness.store.holds.size, notice.isApplied], [0, true], 'the notice does not wait forever');
 });
 
+test('a hold, a release and a change of the settings apply although the responses to their commits are lost', async () => {
+  const harness = new GateHarness();
+  await destinations(harness);
+  const { commitControl } = harness.store;
+  harness.store.commitControl = async (unit) => {
+    await commitControl.call(harness.store, unit);
+    throw new Error('the response was lost');
+  };
+  const lost = /the response was lost/;
+  await assert.rejects(hold(harness), lost);
+  await harness.passTime(0);
+  const waiting = harness.offer(null);
+  assert.deepEqual([harness.startedRuns, (await destinations(harness))[0]?.hold?.by], [[], 'hand']);
+  await assert.rejects(release(harness), lost);
+  await harness.passTime(0);
+  assert.deepEqual(harness.startedRuns, [waiting]);
+  await assert.rejects(harness.get(harness.breaker(true, 7), 0), lost);
+  await harness.passTime(0);
+  const settings = harness.gates.instanceSettings({ instanceId: INSTANCE });
+  assert.equal((await harness.get(settings)).breaker.failures, 7);
+});
+
 test('a change of another node that cannot be read is confirmed when it could be read', async () => {
   const harness = new GateHarness();
   await destinations(harness);
