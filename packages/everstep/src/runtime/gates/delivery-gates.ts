@@ -268,14 +268,20 @@ export class DeliveryGates implements GateListener {
     return this.change(instanceId, (instance) => instance.changeSettings(settings));
   }
 
-  /** Makes a change. If it fails, reads what is stored: the change is durable if only the response was lost. */
+  /**
+   * Makes a change. If it fails, reads what is stored: the change is durable if only the response was lost. If other nodes take over
+   * in the meantime, the gates that replaced these may have read an earlier state; the change resolves when they have read it again.
+   */
   private async change<Result>(
     instanceId: string,
     work: (instance: InstanceGates) => Promise<Result>,
     reload = () => this.reloadSettings(instanceId),
   ): Promise<Result> {
+    const instance = this.instance(instanceId);
     try {
-      return await work(this.instance(instanceId));
+      const result = await work(instance);
+      if (this.instances.get(instanceId) !== instance) await reload();
+      return result;
     } catch (error) {
       // The request does not wait until the store can be read.
       void reload();

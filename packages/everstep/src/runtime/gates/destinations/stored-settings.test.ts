@@ -252,6 +252,22 @@ test('a hold, a release and a change of the settings apply although the response
   assert.equal((await harness.get(settings)).breaker.failures, 7);
 });
 
+test('a hold and a change of the settings apply although other nodes take over while they are being stored', async () => {
+  const harness = new GateHarness();
+  await destinations(harness);
+  harness.store.latencyMs = () => 10;
+  const changes = [harness.gates.holdDestination(HOLD), harness.breaker(true, 7)];
+  await harness.passTime(5);
+  harness.gates.reset();
+  harness.offer(null);
+  await harness.passTime(0);
+  assert.equal(harness.starts.length, 1, 'the new gates have read the state before the hold was stored');
+  await harness.get(Promise.all(changes));
+  harness.offer(null);
+  const settings = harness.gates.instanceSettings({ instanceId: INSTANCE });
+  assert.deepEqual([harness.starts.length, (await harness.get(settings)).breaker.failures], [1, 7]);
+});
+
 test('a change of another node that cannot be read is confirmed when it could be read', async () => {
   const harness = new GateHarness();
   await destinations(harness);
