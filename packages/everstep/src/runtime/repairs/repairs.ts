@@ -78,7 +78,7 @@ interface BusyRepair {
   readonly instanceId: string;
   /** When it can be driven again, Unix ms; infinite while it is being driven. */
   readonly until: number;
-  /** Whether a run has ended while it was being driven. */
+  /** Whether its runs must be checked as soon as it can be driven: one may have ended, or the check has failed. */
   hasMissedEnd: boolean;
   /** Whether a command has changed it while it was being driven. */
   hasMissedChange: boolean;
@@ -268,7 +268,11 @@ export class Repairs implements RepairService {
         this.scheduleAt(clock.now() + RETRY_AFTER_FAULT_MS);
         return;
       }
-      for (const [repairId, { until }] of this.busyRepairs) if (until <= clock.now()) this.busyRepairs.delete(repairId);
+      for (const [repairId, { until, hasMissedEnd }] of this.busyRepairs) {
+        if (until > clock.now()) continue;
+        this.busyRepairs.delete(repairId);
+        this.isEndCheckQueued ||= hasMissedEnd;
+      }
       const [before, driver, busyIds] = [clock.now(), this.driver(), this.busyIds()];
       if (driver && busyIds.length > 0) await repairs.renewLeases({ repairIds: busyIds, now: before, driver });
       const dueRepairs = await repairs.claimDue({
@@ -337,8 +341,8 @@ export class Repairs implements RepairService {
       else if (drivenRecord.wakeAt !== null) this.scheduleAt(drivenRecord.wakeAt);
     } catch (error) {
       const until = clock.now() + RETRY_AFTER_FAULT_MS;
-      this.busyRepairs.set(repairId, { instanceId, until, hasMissedEnd: false, hasMissedChange: false });
-      this.watchedRepairs.delete(repairId);
+      // If it is due later, it is still watched, and its runs are checked again.
+      this.busyRepairs.set(repairId, { instanceId, until, hasMissedEnd: true, hasMissedChange: false });
       this.scheduleAt(until);
       if (!this.isStopped && !writes.noteFailure(error))
         log.error({ instanceId, repairId, error: String(error) }, 'repair step failed, retrying in 1 s');
