@@ -191,7 +191,11 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
       try {
         await this.stored.writeHold(origin, hold);
       } catch (error) {
-        if (destination.state.hold === hold) destination.restore(previousState);
+        if (destination.state.hold === hold) {
+          destination.restore(previousState);
+          // In the meantime, the breaker has not stored its hold.
+          if (previousState.hold?.by === 'breaker') this.onHoldChanged(origin);
+        }
         throw error;
       }
     });

@@ -191,6 +191,19 @@ test('a manual hold is stored as such while the breaker repeats a write that fai
   assert.deepEqual([harness.store.holds.get(ORIGIN)?.by, (await destinations(harness))[0]?.hold?.by], ['hand', 'hand']);
 });
 
+test('a hold of the breaker is stored although a manual hold that cannot be stored replaces it in the meantime', async () => {
+  const harness = new GateHarness();
+  await harness.get(harness.breaker(true), 0);
+  harness.store.isBroken = true;
+  trip(harness);
+  await harness.passTime(500);
+  harness.store.latencyMs = () => 1_000;
+  await assert.rejects(harness.get(harness.gates.holdDestination(HOLD), 2_000), /the disk is full/);
+  harness.store.isBroken = false;
+  await harness.passTime(5_000);
+  assert.deepEqual([harness.store.holds.get(ORIGIN)?.by, (await destinations(harness))[0]?.hold?.by], ['breaker', 'breaker']);
+});
+
 test('deliveries that wait for the first read are not sent if other nodes take over during the read', async () => {
   const harness = new GateHarness();
   await harness.trigger({ key: 'k', rate: 1, periodMs: 1_000 });
