@@ -272,6 +272,26 @@ describe('a queue', () => {
     }, wrap);
   });
 
+  test('is a new queue after its deletion if messages are published in the meantime', () => {
+    let publishDuringDeletion: (() => Promise<unknown>) | null = null;
+    const wrap = (store: Store): Store => ({
+      ...store,
+      runHorizon: async (query) => {
+        const horizon = await store.runHorizon(query);
+        await publishDuringDeletion?.();
+        return horizon;
+      },
+    });
+    return withQueue(async ({ runtime }, sender) => {
+      await runtime.queues.put({ ...Q, parallelism: 5 });
+      publishDuringDeletion = () => runtime.messages.publish([inQueue('1'), inQueue('2')]);
+      assert.equal(await runtime.queues.delete(Q), true);
+      await settle();
+      const [queue] = await runtime.queues.list({ instanceId: 'qi_1' });
+      assert.deepEqual([sender.texts, queue?.parallelism, queue?.paused, queue?.lag], [['1'], 1, false, 2]);
+    }, wrap);
+  });
+
   test('continues when the response to the batch that ended its message was lost', () => {
     let lost = false;
     const wrap = (store: Store): Store => ({

@@ -63,9 +63,18 @@ export class Queues implements QueueService {
         if (!(await this.write(instanceId, current, { kind: 'put-queue', instanceId, queue }))) continue;
         const horizon = await store.runHorizon({ instanceId });
         await this.cancelAll({ instanceId, name }, horizon);
-        if (await this.write(instanceId, queue, { kind: 'delete-queue', instanceId, name })) return true;
+        if (!(await this.write(instanceId, queue, { kind: 'delete-queue', instanceId, name }))) continue;
+        await this.registerIfUsed({ instanceId, name });
+        return true;
       }
     });
+  }
+
+  /** Registers a deleted queue again if it contains messages. They were published during the deletion and are sent. */
+  private async registerIfUsed({ instanceId, name }: Named): Promise<void> {
+    const { store, commit, now } = this.options;
+    if ((await store.countQueued({ instanceId, name })) === 0) return;
+    await commit({ guards: [], writes: [{ kind: 'register-queue', instanceId, name, at: now() }] });
   }
 
   private async putNow(command: Parameters<QueueService['put']>[0]): Promise<QueueStatus> {
