@@ -1,9 +1,10 @@
 /** Modal dialogs. They trap the focus and return it when they close; Escape closes them. */
-import { createContext, type ReactNode, use, useState } from 'react';
+import { createContext, type ReactNode, use, useEffect, useRef, useState } from 'react';
 import { type Failure, type Outcome, outcomeOf } from '../api/outcome.js';
 import type { DialogWindowProps } from './dialogs/dialog-frame.js';
 import { loadAfterPage } from './loading/load-after-page.js';
 import { FailureNotice } from './states.js';
+import { toastFailure } from './toasts.js';
 
 const DialogFrame = loadAfterPage(() => import('./dialogs/dialog-frame.js'));
 
@@ -38,7 +39,7 @@ export interface ConfirmDialogProps {
   readonly wide?: boolean;
   /** Whether the action is impossible with the current input. */
   readonly disabled?: boolean;
-  /** Performs the action. The dialog closes on success and otherwise shows the failure. */
+  /** Performs the action. On success, the dialog closes. It shows a failure, or a message does if the dialog has been closed. */
   readonly onConfirm: () => Promise<Outcome<unknown>>;
 }
 
@@ -46,14 +47,29 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
   const { title, open, onClose, children, confirmText, closeText, danger = false, wide = false, disabled = false } = props;
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
+  /** Incremented when the dialog closes, so that the outcome of an earlier opening does not affect a later one. */
+  const closings = useRef(0);
+  useEffect(
+    () => () => {
+      closings.current += 1;
+    },
+    [],
+  );
   const close = () => {
+    closings.current += 1;
+    setBusy(false);
     setFailure(null);
     onClose();
   };
   const confirm = async () => {
+    const closingsBefore = closings.current;
     setBusy(true);
     setFailure(null);
     const outcome = await outcomeOf(props.onConfirm);
+    if (closings.current !== closingsBefore) {
+      if (!outcome.ok) toastFailure(outcome.failure);
+      return;
+    }
     setBusy(false);
     if (outcome.ok) close();
     else setFailure(outcome.failure);
