@@ -122,7 +122,7 @@ interface DebouncedInputProps {
   readonly placeholder: string;
 }
 
-/** Text input that takes effect when typing pauses, or on Enter. */
+/** Text input that takes effect when typing pauses, on Enter, or when it loses the focus, for example to the button of an action. */
 function DebouncedInput({ id, validity, value, onChange, placeholder }: DebouncedInputProps) {
   const [text, setText] = useState(value);
   const timer = useRef<number | undefined>(undefined);
@@ -132,9 +132,16 @@ function DebouncedInput({ id, validity, value, onChange, placeholder }: Debounce
     if (value !== lastSent.current) setText(value);
     lastSent.current = value;
   }, [value]);
-  useEffect(() => () => window.clearTimeout(timer.current), []);
+  useEffect(
+    () => () => {
+      window.clearTimeout(timer.current);
+      timer.current = undefined;
+    },
+    [],
+  );
   const send = (next: string) => {
     window.clearTimeout(timer.current);
+    timer.current = undefined;
     lastSent.current = next.trim();
     if (next.trim() !== value) onChange(next.trim());
   };
@@ -156,6 +163,10 @@ function DebouncedInput({ id, validity, value, onChange, placeholder }: Debounce
       }}
       onKeyDown={(event) => {
         if (event.key === 'Enter') send(text);
+      }}
+      onBlur={() => {
+        // Without a timer, there is nothing to send, or the page has been left.
+        if (timer.current !== undefined) send(text);
       }}
     />
   );

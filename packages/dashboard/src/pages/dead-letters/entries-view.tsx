@@ -127,7 +127,7 @@ export function EntriesView() {
   });
   const selected = list.rows.filter((entry) => selectedIds.has(entry.dlqId) && !list.removedIds.has(entry.dlqId));
   const isOverSelectionLimit = selected.length > MAX_SELECTED;
-  const plan = selected.length > 0 ? planOfEntries(selected.map(idOf)) : planOfFilters(filters.values);
+  const plan = planOfEntries(selected.map(idOf)) ?? planOfFilters(filters.values);
   const [onlyFingerprint] = fingerprints?.length === 1 ? fingerprints : [];
   return (
     <>

@@ -10,8 +10,9 @@ export const MAX_SELECTED = 100;
 /** Returns the parameters for all entries that match the filters. */
 export const planOfFilters = (values: Filters<EntryFilter>): Record<string, string> => ({ ...values });
 
-/** Returns the parameters for the selected entries. Filters do not apply to them. */
-export const planOfEntries = (dlqIds: readonly string[]): Record<string, string> => ({ dlqId: dlqIds.join(',') });
+/** Returns the parameters for the selected entries; null if there are none. Filters do not apply to them. */
+export const planOfEntries = (dlqIds: readonly string[]): Record<string, string> | null =>
+  dlqIds.length === 0 ? null : { dlqId: dlqIds.join(',') };
 
 /** Returns the parameters for the selected groups, limited by the filters that also apply to entries. */
 export function planOfGroups(

@@ -61,6 +61,91 @@ describe('guards of the dashboard', { skip: opened.kind === 'missing' ? opened.m
     assert.deepEqual(await window.faults(), []);
   });
 
+  /** Returns a promise and the function that resolves it. */
+  const createGate = () => {
+    let open = () => {};
+    const opened = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    return { opened, open };
+  };
+  /** Holds the requests to URLs that match, until the returned function is called. It resolves when a held response has arrived. */
+  const holdRequests = async (pattern: RegExp): Promise<() => Promise<void>> => {
+    const gate = createGate();
+    await window.page.route(pattern, async (route) => {
+      await gate.opened;
+      await route.continue();
+    });
+    return async () => {
+      const response = window.page.waitForResponse(pattern);
+      gate.open();
+      await (await response).finished();
+      await window.page.unroute(pattern);
+      await window.waitUntilSettled();
+    };
+  };
+  const shownCount = () => dialog().getByRole('status').innerText();
+
+  test('a bulk action covers the runs of the current filters, even if an earlier count arrives later', async () => {
+    const north = await Promise.all([21, 22].map((id) => harness.triggerAt('/approval', { body: { id }, labels: ['north'] })));
+    const { workflowRunId: south } = await harness.triggerAt('/approval', { body: { id: 23 }, labels: ['south'] });
+    await window.goTo('runs?label=north');
+    await rowOf(north[0]?.workflowRunId ?? '').waitFor();
+    const release = await holdRequests(/search\?.*label=north.*state=RUN_STARTED/);
+    await button('Cancel runs…').click();
+    await inDialog('Keep running').click();
+    await button('Repair failed runs…').click();
+    await waitUntilEqual(shownCount, 'No failed runs that match the filters and are in the dead letter queue.');
+    await inDialog('Cancel').click();
+    await dialog().waitFor({ state: 'detached' });
+    // The click follows before the pause after which a text takes effect.
+    await window.page.getByRole('searchbox', { name: 'Label' }).fill('south');
+    await button('Cancel runs…').click();
+    await waitUntilEqual(shownCount, '1 active run that match the filters.');
+    await release();
+    assert.equal(await shownCount(), '1 active run that match the filters.');
+    await inDialog('Cancel 1 run').click();
+    await window.page.getByText('Canceled 1 run').first().waitFor();
+    await harness.waitForEnd(south);
+    const { runs } = await harness.client.runs.search({ label: 'north' });
+    assert.deepEqual(
+      runs.map(({ workflowState }) => workflowState),
+      ['RUN_STARTED', 'RUN_STARTED'],
+    );
+    assert.deepEqual(window.problems, []);
+  });
+
+  test('a stopped cancellation does not continue when the dialog is opened again', async () => {
+    const runs = Array.from({ length: 250 }, (_, n) => ({
+      ...{ workflowRunId: `wfr_${n}`, workflowUrl: 'http://w.test/order', workflowState: 'RUN_STARTED', callerIP: '::1' },
+      ...{ workflowRunCreatedAt: n + 1, labels: [] },
+    }));
+    await window.goTo('runs');
+    await window.page.route(/search\?.*state=RUN_STARTED/, (route) =>
+      route.fulfill({ json: { runs, searchedUntil: null, complete: true } }),
+    );
+    const second = createGate();
+    let deletions = 0;
+    await window.page.route('**/v2/workflows/runs', async (route) => {
+      if (++deletions === 2) await second.opened;
+      await route.fulfill({ json: { cancelled: 100 } });
+    });
+    await button('Cancel runs…').click();
+    await inDialog('Cancel 250 runs').click();
+    await dialog().getByText('Canceled 100 runs so far.').waitFor();
+    await inDialog('Stop').click();
+    await button('Cancel runs…').click();
+    await inDialog('Cancel 250 runs').waitFor();
+    second.open();
+    await window.page.getByText('Canceled 200 runs').first().waitFor();
+    await window.waitUntilSettled();
+    assert.equal(deletions, 2);
+    await inDialog('Keep running').click();
+    await window.page.unroute('**/v2/workflows/runs');
+    await window.page.unroute(/search\?.*state=RUN_STARTED/);
+    assert.deepEqual(window.problems, []);
+  });
+
   test('after the same user signs in in another tab, a tab continues to work and cancels exactly its run', async () => {
     const run = await waiting(2);
     await window.goTo(`runs/${run.workflowRunId}`);

@@ -1,6 +1,6 @@
 /** Actions for all runs that match the filters of the list: cancel the active ones, or plan a repair of the failed ones. */
 import { useNavigate } from '@tanstack/react-router';
-import { useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { FoundRun, RunSearchPage } from '../../../../../everstep/src/contract/runs.js';
 import { type Query, request } from '../../../api/client.js';
 import { useInstanceId, usePermissions } from '../../../api/instances.js';
@@ -36,6 +36,8 @@ const RULES = {
 /** The matching runs, or why they are unknown; null while they are counted. */
 type Plan = Outcome<MatchingRuns> | null;
 
+const NO_RUNS: MatchingRuns = { runs: [], hasMore: false, cursor: undefined };
+
 export interface BulkActionsProps {
   /** Query of the list. */
   readonly query: Query;
@@ -48,41 +50,74 @@ export interface BulkActionsProps {
 export function BulkActions({ query, isFiltered, disabledReason: filterReason }: BulkActionsProps) {
   const instanceId = useInstanceId();
   const disabledReason = usePermissions().readOnlyReason ?? filterReason;
-  const navigate = useNavigate();
-  const change = useChange();
   const [action, setAction] = useState<Action | null>(null);
+  useEffect(() => {
+    if (filterReason !== undefined) setAction(null);
+  }, [filterReason]);
+  const dialog = { query, isFiltered, onClose: () => setAction(null) };
+  // A dialog applies to the filters with which it was opened. If they change while it is open, another dialog counts again.
+  const key = JSON.stringify([instanceId, query]);
+  return (
+    <>
+      <ActionButton small disabledReason={disabledReason} onClick={() => setAction('cancel')}>
+        Cancel runs…
+      </ActionButton>
+      <ActionButton small disabledReason={disabledReason} onClick={() => setAction('repair')}>
+        Repair failed runs…
+      </ActionButton>
+      {filterReason !== undefined || action === null ? null : action === 'cancel' ? (
+        <CancelDialog key={key} {...dialog} />
+      ) : (
+        <RepairDialog key={key} {...dialog} />
+      )}
+    </>
+  );
+}
+
+interface DialogProps extends Pick<BulkActionsProps, 'query' | 'isFiltered'> {
+  readonly onClose: () => void;
+}
+
+const scopeTextOf = (isFiltered: boolean): string => (isFiltered ? 'that match the filters' : 'of this instance');
+
+/** Counts the runs when the dialog opens, and returns a function that finds more of them. */
+function useMatchingRuns(action: Action, query: Query) {
+  const instanceId = useInstanceId();
   const [plan, setPlan] = useState<Plan>(null);
-  const [canceledCount, setCanceledCount] = useState(0);
-  const isStopped = useRef(false);
-  const findRuns = (next: Action, from?: string) => {
-    const { state, max, isWanted } = RULES[next];
-    return findMatchingRuns(
+  const { state, max, isWanted } = RULES[action];
+  const findRuns = (from?: string) =>
+    findMatchingRuns(
       max,
       isWanted,
       (cursor) =>
         request<RunSearchPage>('/v2/workflows/search', { instanceId, query: { ...query, state, count: PAGE_SIZE, cursor } }),
       from,
     );
-  };
-  const start = async (next: Action) => {
-    const { state } = RULES[next];
-    setAction(next);
-    setPlan(null);
-    setCanceledCount(0);
-    isStopped.current = false;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another query has another dialog
+  useEffect(() => {
     // The filter of the list can exclude the runs that the action is for.
-    if (query.state !== undefined && query.state !== state)
-      return setPlan({ ok: true, value: { runs: [], hasMore: false, cursor: undefined } });
-    const found = await findRuns(next);
-    // A repair is planned for a limited number of ids. A cancellation continues after all runs that were found.
-    setPlan(found.ok && next === 'repair' ? { ok: true, value: limitRuns(found.value, MAX_SELECTED) } : found);
-  };
-  const matches = plan?.ok ? plan.value : null;
-  const runs = matches?.runs ?? [];
+    if (query.state !== undefined && query.state !== state) setPlan({ ok: true, value: NO_RUNS });
+    else void findRuns().then(setPlan);
+  }, []);
+  return { plan, findRuns };
+}
+
+function CancelDialog({ query, isFiltered, onClose }: DialogProps) {
+  const change = useChange();
+  const { plan, findRuns } = useMatchingRuns('cancel', query);
+  const [canceledCount, setCanceledCount] = useState(0);
+  const isClosed = useRef(false);
+  useEffect(
+    () => () => {
+      isClosed.current = true;
+    },
+    [],
+  );
+  const { runs, hasMore } = plan?.ok ? plan.value : NO_RUNS;
   const cancel = async (): Promise<Outcome<number>> => {
-    if (matches === null) return { ok: true, value: 0 };
+    if (!plan?.ok) return { ok: true, value: 0 };
     const outcome = await actOnAllRuns(
-      matches,
+      plan.value,
       async (batch) => {
         const result = await change<CanceledRuns>({
           url: '/v2/workflows/runs',
@@ -92,83 +127,87 @@ export function BulkActions({ query, isFiltered, disabledReason: filterReason }:
         });
         return result.ok ? { ok: true, value: result.value.cancelled } : result;
       },
-      (cursor) => findRuns('cancel', cursor),
-      () => isStopped.current,
+      findRuns,
+      () => isClosed.current,
       setCanceledCount,
     );
     if (outcome.ok) toastDone(`Canceled ${quantity(outcome.value, 'run')}`);
     return outcome;
   };
+  const scopeText = scopeTextOf(isFiltered);
+  return (
+    <ConfirmDialog
+      title={`Cancel active runs ${scopeText}?`}
+      open
+      onClose={onClose}
+      confirmText={runs.length === 0 ? 'Cancel runs' : hasMore ? 'Cancel all runs' : `Cancel ${quantity(runs.length, 'run')}`}
+      closeText={canceledCount > 0 ? 'Stop' : 'Keep running'}
+      danger
+      disabled={runs.length === 0 && !hasMore}
+      onConfirm={cancel}
+    >
+      <Matches plan={plan} rowName="active run" scopeText={scopeText} />
+      {runs.length === 0 ? null : (
+        <p>No more steps start, and the runs do not go to the dead letter queue. This cannot be undone.</p>
+      )}
+      {hasMore ? (
+        <p>
+          There are more. Older runs are canceled in batches until none are left. Runs that start in the meantime are not
+          canceled. You can stop at any time.
+        </p>
+      ) : null}
+      {canceledCount === 0 ? null : <p role="status">Canceled {quantity(canceledCount, 'run')} so far.</p>}
+    </ConfirmDialog>
+  );
+}
+
+function RepairDialog({ query, isFiltered, onClose }: DialogProps) {
+  const instanceId = useInstanceId();
+  const navigate = useNavigate();
+  const { plan: found } = useMatchingRuns('repair', query);
+  // A repair is planned for a limited number of ids, unless the dead letter queue supports the same filters.
+  const plan: Plan = found?.ok ? { ok: true, value: limitRuns(found.value, MAX_SELECTED) } : found;
+  const { runs, hasMore } = plan?.ok ? plan.value : NO_RUNS;
   // A list of ids in a URL cannot contain more runs.
-  const wholePlan = matches?.hasMore ? planOfMatchingRuns(query) : null;
+  const wholePlan = hasMore && runs.length > 0 ? planOfMatchingRuns(query) : null;
+  const parameters = wholePlan ?? planOfEntries(runs.flatMap(({ dlqId }) => dlqId ?? []));
   const repair = async (): Promise<Outcome<null>> => {
-    const search = { ...(wholePlan ?? planOfEntries(runs.flatMap(({ dlqId }) => dlqId ?? []))), action: 'resume' };
-    await navigate({ to: '/q/$instanceId/repairs/new', params: { instanceId }, search });
+    if (parameters !== null)
+      await navigate({
+        to: '/q/$instanceId/repairs/new',
+        params: { instanceId },
+        search: { ...parameters, action: 'resume' },
+      });
     return { ok: true, value: null };
   };
-  const scopeText = isFiltered ? 'that match the filters' : 'of this instance';
+  const scopeText = scopeTextOf(isFiltered);
   return (
-    <>
-      <ActionButton small disabledReason={disabledReason} onClick={() => start('cancel')}>
-        Cancel runs…
-      </ActionButton>
-      <ActionButton small disabledReason={disabledReason} onClick={() => start('repair')}>
-        Repair failed runs…
-      </ActionButton>
-      <ConfirmDialog
-        title={`Cancel active runs ${scopeText}?`}
-        open={action === 'cancel'}
-        onClose={() => {
-          isStopped.current = true;
-          setAction(null);
-        }}
-        confirmText={
-          runs.length === 0 ? 'Cancel runs' : matches?.hasMore ? 'Cancel all runs' : `Cancel ${quantity(runs.length, 'run')}`
-        }
-        closeText={canceledCount > 0 ? 'Stop' : 'Keep running'}
-        danger
-        disabled={runs.length === 0 && matches?.hasMore !== true}
-        onConfirm={cancel}
-      >
-        <Matches plan={plan} rowName="active run" scopeText={scopeText} />
-        {runs.length === 0 ? null : (
-          <p>No more steps start, and the runs do not go to the dead letter queue. This cannot be undone.</p>
-        )}
-        {matches?.hasMore ? (
-          <p>
-            There are more. Older runs are canceled in batches until none are left. Runs that start in the meantime are not
-            canceled. You can stop at any time.
-          </p>
-        ) : null}
-        {canceledCount === 0 ? null : <p role="status">Canceled {quantity(canceledCount, 'run')} so far.</p>}
-      </ConfirmDialog>
-      <ConfirmDialog
-        title={`Repair failed runs ${scopeText}`}
-        open={action === 'repair'}
-        onClose={() => setAction(null)}
-        confirmText={
-          runs.length === 0 ? 'Plan repair' : wholePlan ? 'Plan repair for all' : `Plan repair of ${quantity(runs.length, 'run')}`
-        }
-        disabled={runs.length === 0}
-        onConfirm={repair}
-      >
-        <Matches
-          plan={plan}
-          rowName="failed run"
-          scopeText={`${scopeText} ${isFiltered ? 'and' : 'that'} ${runs.length === 1 ? 'is' : 'are'} in the dead letter queue`}
-        />
-        {runs.length === 0 ? null : (
-          <p>On the next page, you choose between resume, restart and delete. Nothing changes until you start the plan.</p>
-        )}
-        {matches?.hasMore && runs.length > 0 ? (
-          <p>
-            {wholePlan
-              ? 'There are more. The plan covers all dead letters with the same filters and shows their number before you start it. Its time filters apply to the time of the failure.'
-              : `There are more than ${countText(runs.length)}, and the dead letter queue does not support all of these filters. Repeat the action for the others.`}
-          </p>
-        ) : null}
-      </ConfirmDialog>
-    </>
+    <ConfirmDialog
+      title={`Repair failed runs ${scopeText}`}
+      open
+      onClose={onClose}
+      confirmText={
+        runs.length === 0 ? 'Plan repair' : wholePlan ? 'Plan repair for all' : `Plan repair of ${quantity(runs.length, 'run')}`
+      }
+      disabled={parameters === null}
+      onConfirm={repair}
+    >
+      <Matches
+        plan={plan}
+        rowName="failed run"
+        scopeText={`${scopeText} ${isFiltered ? 'and' : 'that'} ${runs.length === 1 ? 'is' : 'are'} in the dead letter queue`}
+      />
+      {runs.length === 0 ? null : (
+        <p>On the next page, you choose between resume, restart and delete. Nothing changes until you start the plan.</p>
+      )}
+      {hasMore && runs.length > 0 ? (
+        <p>
+          {wholePlan
+            ? 'There are more. The plan covers all dead letters with the same filters and shows their number before you start it. Its time filters apply to the time of the failure.'
+            : `There are more than ${countText(runs.length)}, and the dead letter queue does not support all of these filters. Repeat the action for the others.`}
+        </p>
+      ) : null}
+    </ConfirmDialog>
   );
 }
 
