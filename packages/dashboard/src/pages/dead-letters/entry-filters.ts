@@ -30,6 +30,7 @@ const fieldsOf = (names: readonly EntryFilter[]): readonly FilterField<EntryFilt
     fieldOf(name, FILTERS[name], { anyText: 'Any or none', textOf: STATE_TEXTS, wide: name === 'workflowUrl' }),
   );
 export const FIELDS = fieldsOf(ALWAYS_SHOWN);
+export const WORKFLOW_URL_FIELD = fieldOf('workflowUrl', FILTERS.workflowUrl, { wide: true });
 export const MORE_FIELDS = fieldsOf(ENTRY_FILTERS.filter((name) => ![...ALWAYS_SHOWN, ...WITHOUT_INPUT].includes(name)));
 /** The filters that must be valid, including those without an input. */
 export const ALL_FIELDS = fieldsOf(ENTRY_FILTERS);

@@ -13,14 +13,14 @@ import { EmptyState } from '../../components/states.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar } from '../../components/tables/filter-bar.js';
 import { type FilterField, invalidFieldsOf } from '../../components/tables/filter-fields.js';
-import { listWithWholeText, useFilters } from '../../components/tables/filters.js';
+import { useFilters } from '../../components/tables/filters.js';
 import { InvalidFilters } from '../../components/tables/invalid-filters.js';
 import { ListHistogram } from '../../components/tables/list-histogram.js';
 import { ListTable } from '../../components/tables/list-table.js';
 import { countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { stringifySearch } from '../../search-parameters.js';
-import { COUNTED_IN_GROUPS, RANGE } from './entry-filters.js';
+import { COUNTED_IN_GROUPS, entryQuery, RANGE, WORKFLOW_URL_FIELD } from './entry-filters.js';
 import { type Mark, useMarkGroups } from './group-marks.js';
 import { GroupSparkline, GroupStateBadge, GroupWorkflows } from './group-parts.js';
 import { failureLocation, GROUP_STATES } from './group-text.js';
@@ -35,13 +35,7 @@ const FIELDS: readonly FilterField<(typeof GROUP_FILTERS)[number]>[] = [
     anyText: 'Any state',
     options: Object.entries(GROUP_STATES).map(([value, { text }]) => ({ value, text })),
   },
-  {
-    kind: 'list',
-    name: 'workflowUrl',
-    label: 'Workflow URL',
-    wide: true,
-    isValid: (text) => listWithWholeText(text) !== undefined,
-  },
+  WORKFLOW_URL_FIELD,
   { kind: 'time', name: 'fromDate', label: 'Last seen after' },
   { kind: 'time', name: 'toDate', label: 'First seen before' },
 ];
@@ -151,6 +145,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
 ];
 
 const NO_IDS: ReadonlySet<string> = new Set();
+const NO_MATCH = 'None of the listed groups matches the filters anymore';
 const MARK_ACTIONS = [
   { kind: 'acknowledge', text: 'Acknowledge' },
   { kind: 'resolve', text: 'Resolve' },
@@ -161,11 +156,11 @@ export function GroupsView() {
   const permissions = usePermissions();
   const mark = useMarkGroups();
   const filters = useFilters(GROUP_FILTERS);
-  const { state, workflowUrl, fromDate, toDate } = filters.values;
+  const { state, ...entryFilters } = filters.values;
   const invalidFields = invalidFieldsOf(FIELDS, filters.values);
   const [selectedIds, setSelectedIds] = useState(NO_IDS);
   const [busyMark, setBusyMark] = useState<Mark | null>(null);
-  const query = { workflowUrl: listWithWholeText(workflowUrl), fromDate, toDate };
+  const query = entryQuery(entryFilters);
   const list = useCursorList<DeadLetterGroupPage, DeadLetterGroup>({
     topic: 'dlq',
     name: 'groups',
@@ -180,7 +175,7 @@ export function GroupsView() {
   const coveredGroups = selected.length > 0 ? selected : list.rows.filter(({ fingerprint }) => !list.removedIds.has(fingerprint));
   const entryCount = coveredGroups.reduce((sum, { count }) => sum + count, 0);
   // A group is listed if some of its dead letters match, but its count includes all of them.
-  const isLimited = workflowUrl !== undefined || fromDate !== undefined || toDate !== undefined;
+  const isLimited = Object.keys(entryFilters).length > 0;
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
   const hrefOf = ({ fingerprint }: DeadLetterGroup) =>
     path`/q/${instanceId}/dead-letters` + stringifySearch({ ...omitParameters(search, 'state'), view: 'entries', fingerprint });
@@ -194,7 +189,9 @@ export function GroupsView() {
     if (outcome.ok) setSelectedIds(NO_IDS);
   };
   // Entries cannot be filtered by group state. If a state is set here, the repair must list the groups explicitly.
-  const fingerprints = selected.length > 0 || state !== undefined ? coveredGroups.map(({ fingerprint }) => fingerprint) : [];
+  const fingerprints = selected.length > 0 || state !== undefined ? coveredGroups.map(({ fingerprint }) => fingerprint) : null;
+  const plan = planOfGroups(fingerprints, entryFilters);
+  const planDisabledReason = permissions.readOnlyReason ?? (plan === null ? NO_MATCH : undefined);
   return (
     <>
       <FilterBar filters={filters} fields={FIELDS} />
@@ -245,7 +242,9 @@ export function GroupsView() {
               data-none={selected.length === 0 ? '' : undefined}
             >
               <span role="status">
-                {selected.length === 0 ? (
+                {plan === null ? (
+                  NO_MATCH
+                ) : selected.length === 0 ? (
                   <>
                     No groups selected: a repair applies to {isLimited ? 'at most' : 'all'}{' '}
                     <strong>{quantity(entryCount, 'dead letter')}</strong>
@@ -277,18 +276,13 @@ export function GroupsView() {
                     {busyMark === kind ? 'Working…' : text}
                   </ActionButton>
                 ))}
-                {permissions.canWrite ? (
-                  <Link
-                    to="/q/$instanceId/repairs/new"
-                    params={{ instanceId }}
-                    search={planOfGroups(fingerprints, filters.values)}
-                    className="button button-primary"
-                  >
+                {plan !== null && planDisabledReason === undefined ? (
+                  <Link to="/q/$instanceId/repairs/new" params={{ instanceId }} search={plan} className="button button-primary">
                     <Icon name="repairs" />
                     {selected.length === 0 ? 'Plan repair for all' : 'Plan repair'}
                   </Link>
                 ) : (
-                  <ActionButton variant="primary" disabledReason={permissions.readOnlyReason}>
+                  <ActionButton variant="primary" disabledReason={planDisabledReason}>
                     <Icon name="repairs" />
                     Plan repair
                   </ActionButton>

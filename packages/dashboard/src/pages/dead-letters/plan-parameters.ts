@@ -14,16 +14,17 @@ export const planOfFilters = (values: Filters<EntryFilter>): Record<string, stri
 export const planOfEntries = (dlqIds: readonly string[]): Record<string, string> | null =>
   dlqIds.length === 0 ? null : { dlqId: dlqIds.join(',') };
 
-/** Returns the parameters for the selected groups, limited by the filters that also apply to entries. */
+/**
+ * Returns the parameters for these groups, limited by the filters that also apply to entries.
+ * @param fingerprints null for all groups
+ * @returns null if the list of groups is empty: without a fingerprint, the plan would cover all groups
+ */
 export function planOfGroups(
-  fingerprints: readonly string[],
-  { workflowUrl, fromDate, toDate }: Filters<(typeof GROUP_FILTERS)[number]>,
-): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries({ fingerprint: fingerprints.join(','), workflowUrl, fromDate, toDate }).filter(
-      (entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== '',
-    ),
-  );
+  fingerprints: readonly string[] | null,
+  filters: Filters<EntryFilter>,
+): Record<string, string> | null {
+  if (fingerprints === null) return planOfFilters(filters);
+  return fingerprints.length === 0 ? null : { fingerprint: fingerprints.join(','), ...filters };
 }
 
 /** Returns the URL parameters except those with these names. */

@@ -162,4 +162,20 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
     await card(window).getByRole('button', { name: 'Delete note by read-write token' }).waitFor();
     await card(window).getByText('by read-write token').waitFor();
   });
+
+  test('while no group matches the filters, no repair can be planned', async () => {
+    const window = await harness.signedIn();
+    const { page } = window;
+    // A list as "Top values" writes it for a URL with a comma.
+    const urls = encodeURIComponent(JSON.stringify([harness.urls['/order']]));
+    await window.goTo(`dead-letters?state=new&workflowUrl=${urls}`);
+    await rowOf(window, 'sku').waitFor();
+    await page.getByRole('link', { name: 'Plan repair for all' }).waitFor();
+    for await (const { fingerprint } of harness.client.dlq.allGroups()) await harness.client.dlq.acknowledgeGroup(fingerprint);
+    await page.getByText('None of the listed groups matches the filters anymore').waitFor();
+    await page.getByRole('button', { name: 'Plan repair' }).press('Enter');
+    await page.locator('.toast[data-tone=note]').waitFor();
+    assert.match(page.url(), /dead-letters\?state=new/);
+    assert.deepEqual(await window.faults(), []);
+  });
 });
