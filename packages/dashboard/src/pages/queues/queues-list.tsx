@@ -13,6 +13,7 @@ import type { Column } from '../../components/tables/data-table.js';
 import { WholeListView } from '../../components/tables/whole-list-view.js';
 import { countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
+import { changedSettings } from './queue-change.js';
 import type { QueueRow } from './shapes.js';
 
 const REFRESH_MS = 5_000;
@@ -185,18 +186,19 @@ function QueueDialog({ queue, onClose }: { readonly queue: QueueRow | null; read
   const change = useChange();
   const count = Number(parallelism);
   const isValid = Number.isInteger(count) && count >= MIN_PARALLELISM;
+  const settings = changedSettings(queue, { parallelism: count, paused: isPaused });
   return (
     <ConfirmDialog
       title={queue === null ? 'New queue' : `Edit queue ${queue.name}`}
       open
       onClose={onClose}
       confirmText={queue === null ? 'Create queue' : 'Save queue'}
-      disabled={name.trim() === '' || !isValid}
+      disabled={name.trim() === '' || !isValid || Object.keys(settings).length === 0}
       onConfirm={() =>
         change({
           method: 'POST',
           url: '/v2/queues',
-          body: { queueName: name.trim(), parallelism: count, paused: isPaused },
+          body: { queueName: name.trim(), ...settings },
           topics: ['queues'],
           successText: queue === null ? `Created queue ${name.trim()}` : `Saved queue ${name}`,
         })

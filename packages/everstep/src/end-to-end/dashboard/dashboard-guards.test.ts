@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
 import { DashboardHarness, type Window, waitUntilEqual } from './dashboard.fixture.js';
-import { adminOf } from './dashboard-account.fixture.js';
+import { adminOf, sendRequest } from './dashboard-account.fixture.js';
 
 const opened = await openBrowser();
 
@@ -143,6 +143,18 @@ describe('guards of the dashboard', { skip: opened.kind === 'missing' ? opened.m
     await inDialog('Keep running').click();
     await window.page.unroute('**/v2/workflows/runs');
     await window.page.unroute(/search\?.*state=RUN_STARTED/);
+    assert.deepEqual(window.problems, []);
+  });
+
+  test('saving a queue does not resume it if it was paused while the dialog was open', async () => {
+    await sendRequest(harness, 'POST', '/v2/queues', { queueName: 'mail', parallelism: 2 });
+    await window.goTo('queues');
+    await button('Edit mail').click();
+    await sendRequest(harness, 'POST', '/v2/queues/mail/pause');
+    await dialog().getByLabel('Parallelism').fill('7');
+    await inDialog('Save queue').click();
+    await window.page.getByRole('gridcell', { name: '7', exact: true }).waitFor();
+    await button('Resume mail').waitFor();
     assert.deepEqual(window.problems, []);
   });
 
