@@ -4,9 +4,10 @@
  */
 import { useMemo, useState } from 'react';
 import { CopyButton } from './copy/copy-button.js';
+import { prettyJson } from './json/json-text.js';
 import { treeOf } from './json/json-tree.js';
 import { JsonTreeView } from './json/json-tree-view.js';
-import { bytesText, encryptedText, prettyJson } from './times/formats.js';
+import { bytesText, encryptedText } from './times/formats.js';
 
 export interface JsonViewProps {
   /** The body as it was sent or received. */

@@ -1,4 +1,5 @@
 /** JSON as a tree of lines that can be folded and searched. */
+import { isClosing, isOpening, tokensOf } from './json-text.js';
 
 export interface JsonNode {
   /** Path from the root, such as `$.items[0].id`. */
@@ -13,33 +14,57 @@ export interface JsonNode {
   readonly children: readonly JsonNode[];
 }
 
-/** A tree with more nodes is shown as text. */
+/** A tree with more nodes, or with a greater depth, is shown as text. */
 export const MAX_NODES = 20_000;
+export const MAX_DEPTH = 500;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
-/** Returns the tree of a JSON text; null if the text is not an object or an array, or has more than `MAX_NODES` nodes. */
-export function treeOf(text: string): JsonNode | null {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return null;
+function isWithinLimits(tokens: readonly string[]): boolean {
+  let nodes = 0;
+  let depth = 0;
+  for (const token of tokens) {
+    if (isOpening(token)) depth++;
+    if (isClosing(token)) depth--;
+    else if (token === ':')
+      // The name of a field was counted as a node.
+      nodes--;
+    else if (token !== ',') nodes++;
+    if (depth > MAX_DEPTH) return false;
   }
-  if (typeof value !== 'object' || value === null) return null;
-  let remainingNodes = MAX_NODES;
-  const nodeOf = (nodeValue: unknown, name: string | null, path: string, depth: number): JsonNode => {
-    remainingNodes -= 1;
-    if (typeof nodeValue !== 'object' || nodeValue === null || remainingNodes < 0)
-      return { path, name, depth, scalar: JSON.stringify(nodeValue) ?? 'null', brackets: null, children: [] };
-    const isArray = Array.isArray(nodeValue);
-    const children = Object.entries(nodeValue).map(([key, child]) => {
-      const pathPart = isArray ? `[${key}]` : IDENTIFIER.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
-      return nodeOf(child, isArray ? key : JSON.stringify(key), path + pathPart, depth + 1);
-    });
+  return nodes <= MAX_NODES;
+}
+
+/**
+ * Returns the tree of a JSON text, with the scalars of the text; null if the text is not an object or an array, or is too large for
+ * a tree.
+ */
+export function treeOf(text: string): JsonNode | null {
+  const tokens = tokensOf(text);
+  if (tokens === null || !isOpening(tokens[0]) || !isWithinLimits(tokens)) return null;
+  let position = 0;
+  const next = (): string => tokens[position++] ?? '';
+  const nodeOf = (name: string | null, path: string, depth: number): JsonNode => {
+    const token = next();
+    if (!isOpening(token)) return { path, name, depth, scalar: token, brackets: null, children: [] };
+    const isArray = token === '[';
+    const children: JsonNode[] = [];
+    const names = new Map<string, number>();
+    while (!isClosing(tokens[position])) {
+      const childName = isArray ? String(children.length) : next();
+      const key = childName.slice(1, -1);
+      const pathPart = !isArray && IDENTIFIER.test(key) ? `.${key}` : `[${childName}]`;
+      const occurrence = (names.get(childName) ?? 0) + 1;
+      names.set(childName, occurrence);
+      // Skips the colon.
+      if (!isArray) position++;
+      // A path identifies a node, so a repeated name has a number.
+      children.push(nodeOf(childName, `${path}${pathPart}${occurrence === 1 ? '' : `(${occurrence})`}`, depth + 1));
+      if (tokens[position] === ',') position++;
+    }
+    position++;
     return { path, name, depth, scalar: null, brackets: isArray ? ['[', ']'] : ['{', '}'], children };
   };
-  const root = nodeOf(value, null, '$', 0);
-  return remainingNodes < 0 ? null : root;
+  return nodeOf(null, '$', 0);
 }
 
 const nodeMatches = ({ name, scalar }: JsonNode, lowerText: string): boolean =>

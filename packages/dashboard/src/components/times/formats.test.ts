@@ -1,16 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  bytesText,
-  countText,
-  durationText,
-  encryptedText,
-  exactTime,
-  prettyJson,
-  quantity,
-  relativeText,
-  shortTime,
-} from './formats.js';
+import { bytesText, countText, durationText, encryptedText, exactTime, quantity, relativeText, shortTime } from './formats.js';
 
 test('formats durations with one or two units', () => {
   const shown = [0, 999, 1000, 2500, 59_999, 60_000, 200_000, 3_600_000, 14_700_000, 86_400_000, 183_600_000].map(durationText);
@@ -51,11 +41,6 @@ test('formats counts and sizes', () => {
   assert.equal(countText(1234567), '1,234,567');
   assert.deepEqual([quantity(1, 'run'), quantity(0, 'run'), quantity(2, 'entry', 'entries')], ['1 run', '0 runs', '2 entries']);
   assert.deepEqual([512, 1500, 12_000, 3_000_000].map(bytesText), ['512 B', '1.5 KB', '12 KB', '3 MB']);
-});
-
-test('indents JSON and leaves other text unchanged', () => {
-  assert.equal(prettyJson('{"a":1}'), '{\n  "a": 1\n}');
-  assert.equal(prettyJson('not json'), 'not json');
 });
 
 test('names the key of an encrypted value', () => {

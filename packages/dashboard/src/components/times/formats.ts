@@ -84,12 +84,3 @@ export function encryptedText(text: string): string | null {
   if (envelope === undefined) return null;
   return keyId === undefined ? 'Encrypted value' : `Encrypted value (key ${keyId})`;
 }
-
-/** Indents a text that is JSON; returns any other text unchanged. */
-export function prettyJson(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
-}

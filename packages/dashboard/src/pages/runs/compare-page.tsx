@@ -5,13 +5,14 @@ import type { RunComparison } from '../../../../everstep/src/contract/run-tools.
 import { path } from '../../api/client.js';
 import { useApi } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
+import { prettyJson } from '../../components/json/json-text.js';
 import { PageTitle } from '../../components/page-title.js';
 import { RunLink } from '../../components/run-link.js';
 import { RunStateBadge } from '../../components/run-state.js';
 import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
-import { prettyJson, quantity } from '../../components/times/formats.js';
+import { quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
 import { lineDifference } from './line-difference.js';

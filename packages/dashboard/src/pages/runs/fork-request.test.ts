@@ -34,3 +34,19 @@ test('reports an invalid JSON result at its step', () => {
   assert.equal(read.ok, false);
   assert.match(read.ok ? '' : (read.problems.results[2] ?? ''), /^Invalid JSON/);
 });
+
+test('rejects a number in a result that would be rounded', () => {
+  for (const [number, isValid] of [
+    ['12345678901234567890', false],
+    ['1e400', false],
+    ['9007199254740993', false],
+    ['9007199254740991', true],
+    ['12345678901234567000', true],
+    ['1.0', true],
+    ['"12345678901234567890"', true],
+  ] as const) {
+    const read = readForkForm({ ...form, results: { 2: `{"id":[${number}]}` } });
+    assert.equal(read.ok, isValid, number);
+    if (!read.ok) assert.match(read.problems.results[2] ?? '', /^The number \S+ cannot be sent exactly/);
+  }
+});

@@ -1,5 +1,6 @@
 /** Converts the fields of the fork dialog to a request, or reports invalid fields. */
 import type { ForkRequest } from '../../../../everstep/src/contract/run-tools.js';
+import { tokensOf } from '../../components/json/json-text.js';
 
 export interface ForkForm {
   readonly createdAt: number;
@@ -18,6 +19,13 @@ export type ForkFormResult =
   | { readonly ok: true; readonly request: ForkRequest }
   | { readonly ok: false; readonly problems: FormProblems };
 
+/** Returns whether a token of JSON is a number that `JSON.parse` changes. */
+function isRounded(token: string): boolean {
+  if (!/^-?\d/.test(token)) return false;
+  const value = Number(token);
+  return !Number.isFinite(value) || (/^-?\d+$/.test(token) && !Number.isSafeInteger(value) && String(value) !== token);
+}
+
 export function readForkForm(form: ForkForm): ForkFormResult {
   const results: { stepId: number; result?: unknown }[] = [];
   const problems: Record<number, string> = {};
@@ -30,7 +38,10 @@ export function readForkForm(form: ForkForm): ForkFormResult {
       continue;
     }
     try {
-      results.push({ stepId, result: JSON.parse(text) });
+      const result: unknown = JSON.parse(text);
+      const roundedNumber = tokensOf(text)?.find(isRounded);
+      if (roundedNumber === undefined) results.push({ stepId, result });
+      else problems[stepId] = `The number ${roundedNumber} cannot be sent exactly. Shorten it, or write it as a string.`;
     } catch (error) {
       problems[stepId] = `Invalid JSON: ${error instanceof Error ? error.message : String(error)}`;
     }

@@ -5,7 +5,7 @@ import { path } from '../../api/client.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextArea, TextField } from '../../components/fields.js';
-import { prettyJson } from '../../components/times/formats.js';
+import { prettyJson } from '../../components/json/json-text.js';
 import { ScheduleTimes, useScheduleTimes } from './schedule-times.js';
 
 export interface EditScheduleDialogProps {

@@ -6,7 +6,7 @@ import { path } from '../../api/client.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextArea } from '../../components/fields.js';
-import { prettyJson } from '../../components/times/formats.js';
+import { prettyJson } from '../../components/json/json-text.js';
 import { workflowName } from '../../components/urls/workflow-name.js';
 
 export interface RunAgainDialogProps {
