@@ -4,6 +4,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { sessionQuery, signOut, signOutEverywhere, useSession } from '../api/session.js';
 import { Icon, type IconName } from '../components/icons.js';
 import { MenuButton } from '../components/menus/menu-button.js';
+import { toastFailure } from '../components/toasts.js';
 import { setTheme, THEMES, type Theme, useTheme } from './theme.js';
 
 const THEME_OPTIONS: Readonly<Record<Theme, { readonly text: string; readonly icon: IconName }>> = {
@@ -18,7 +19,9 @@ export function UserMenu() {
   const client = useQueryClient();
   const navigate = useNavigate();
   const signOutWith = async (endSession: typeof signOut) => {
-    await endSession();
+    const outcome = await endSession();
+    // 401: the session has already ended.
+    if (!outcome.ok && outcome.failure.status !== 401) return toastFailure(outcome.failure);
     client.clear();
     client.setQueryData(sessionQuery.queryKey, null);
     if (session.logout_url !== undefined) return window.location.assign(session.logout_url);

@@ -62,6 +62,29 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     await other.getByLabel('Email').waitFor();
   });
 
+  test('a failed sign-out shows the reason and the page stays', async () => {
+    const window = await harness.signedIn();
+    const { page } = window;
+    const address = page.url();
+    const signOut = async () => {
+      await page.getByRole('button', { name: email() }).click();
+      await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click();
+    };
+    await page.route('**/v2/session', (route) =>
+      route.request().method() === 'DELETE'
+        ? route.fulfill({ status: 503, json: { error: 'the store does not respond' } })
+        : route.continue(),
+    );
+    await signOut();
+    await page.locator('.toast').getByText('The store does not respond').waitFor();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    assert.equal(page.url(), address);
+    await page.unroute('**/v2/session');
+    await signOut();
+    await page.getByLabel('Email').waitFor();
+    assert.deepEqual(window.problems, []);
+  });
+
   test('signing out everywhere ends sessions in other browsers', async () => {
     const [here, elsewhere] = [await harness.signedIn(), await harness.signedIn()];
     await here.page.getByRole('button', { name: email() }).click();
