@@ -8,16 +8,11 @@ import { type Query, request } from './client.js';
 import { type FollowRule, followedRows, nextRowsToRequest } from './followed-rows.js';
 import { useInstanceId } from './instances.js';
 import type { Topic } from './live-changes.js';
+import { type CursorPage, type LoadedPage, LoadedPages, type NewestRows, rowsIn } from './loaded-pages.js';
 import { type ApiFailure, valueIn } from './outcome.js';
-import { applyUpdates, stableRows } from './stable-rows.js';
+import { stableRows } from './stable-rows.js';
 
-export interface CursorPage<Row> {
-  readonly rows: readonly Row[];
-  /** Cursor of the next page; null at the end. */
-  readonly cursor: string | null;
-  /** For a search that scans a limited number of rows per page: how far back it has searched, Unix ms. Its pages can be empty. */
-  readonly searchedBackTo?: number | null;
-}
+export type { CursorPage } from './loaded-pages.js';
 
 export interface ListSource<Body, Row> {
   /** Topic of the live hints that refresh this list. */
@@ -74,13 +69,11 @@ export interface CursorList<Row> {
   readonly searchedBackTo: number | null;
 }
 
-interface LoadedPage<Row> extends CursorPage<Row> {
-  /** When the page was requested, Unix ms. */
-  readonly readAt: number;
-}
-
 const NO_ROWS: readonly never[] = [];
 const NO_REMOVED_IDS: ReadonlySet<string> = new Set();
+const NO_NEWEST_ROWS: NewestRows<never> = new Map();
+/** How long the pages are kept after the list was last shown. */
+const PAGES_GC_MS = 60_000;
 
 export function useCursorList<Body, Row>(source: ListSource<Body, Row>): CursorList<Row> {
   const { topic, name, url, query, count = 50, moreCount = 100, read, idOf, follow, refreshMsOf, enabled = true } = source;
@@ -94,32 +87,29 @@ export function useCursorList<Body, Row>(source: ListSource<Body, Row>): CursorL
 
   // Not under [instanceId, topic]: live hints must not refetch the rows that are on screen.
   const pagesKey = [instanceId, 'pages', topic, name, query ?? null];
-  /** Rows keep their newest state when newer rows push them out of the first page. */
-  const update = (updates: readonly Row[]): void => {
-    client.setQueryData<{ pages: LoadedPage<Row>[]; pageParams: (string | null)[] }>(
-      pagesKey,
-      (known) =>
-        known && {
-          ...known,
-          pages: known.pages.map((knownPage) => ({ ...knownPage, rows: applyUpdates(knownPage.rows, updates, idOf) })),
-        },
-    );
-  };
+  const newestKey = [instanceId, 'newest-rows', topic, name, query ?? null];
+  const loadedPages = new LoadedPages(client, { pagesKey, newestKey, idOf });
   const pages = useInfiniteQuery<LoadedPage<Row>, ApiFailure, { pages: LoadedPage<Row>[] }, typeof pagesKey, string | null>({
     queryKey: pagesKey,
     initialPageParam: null,
     queryFn: ({ pageParam, signal }) => fetchPage(pageParam, signal),
     getNextPageParam: (last) => last.cursor,
     staleTime: Number.POSITIVE_INFINITY,
-    gcTime: 60_000,
+    gcTime: PAGES_GC_MS,
     refetchOnMount: 'always',
     enabled,
+  });
+  const { data: newestRows } = useQuery<NewestRows<Row>>({
+    queryKey: newestKey,
+    enabled: false,
+    initialData: NO_NEWEST_ROWS,
+    gcTime: PAGES_GC_MS,
   });
   const firstPage = useQuery<LoadedPage<Row>, ApiFailure>({
     queryKey: [instanceId, topic, name, 'first', query ?? null],
     queryFn: async ({ signal }) => {
       const page = await fetchPage(null, signal);
-      update(page.rows);
+      loadedPages.update(page.rows, page.readAt);
       return page;
     },
     enabled: enabled && pages.data !== undefined,
@@ -129,7 +119,10 @@ export function useCursorList<Body, Row>(source: ListSource<Body, Row>): CursorL
     staleTime: Number.POSITIVE_INFINITY,
   });
 
-  const loadedRows = useMemo(() => pages.data?.pages.flatMap(({ rows }) => rows) ?? NO_ROWS, [pages.data]);
+  const loadedRows = useMemo(
+    () => (pages.data === undefined ? NO_ROWS : rowsIn(pages.data.pages, newestRows, idOf)),
+    [pages.data, newestRows, idOf],
+  );
   const freshPage = firstPage.data;
   // An empty list cannot move: show new rows immediately.
   const shownRows = loadedRows.length === 0 && freshPage !== undefined ? freshPage.rows : loadedRows;
@@ -141,13 +134,13 @@ export function useCursorList<Body, Row>(source: ListSource<Body, Row>): CursorL
         : stableRows(shownRows, freshPage.rows, idOf, isSinglePage),
     [shownRows, freshPage, idOf, isSinglePage],
   );
-  const followedUntil = useFollowedRows(source, rows, freshPage?.rows ?? rows, update);
+  const followedUntil = useFollowedRows(source, rows, freshPage?.rows ?? rows, loadedPages);
   const loadedAt = Math.min(...(pages.data?.pages.slice(1).map(({ readAt }) => readAt) ?? []));
   // Hints do not name all changes, so any page after the first may be out of date, unless its rows are followed.
   const freshCount = follow === undefined ? (pages.data?.pages[0]?.rows.length ?? 0) : followedUntil;
   const stale = freshCount !== null && freshPage !== undefined && freshPage.readAt > loadedAt ? { loadedAt, freshCount } : null;
   const showNew = () => {
-    if (freshPage !== undefined) client.setQueryData(pagesKey, { pages: [freshPage], pageParams: [null] });
+    if (freshPage !== undefined) loadedPages.replace(freshPage);
   };
   return {
     rows,
@@ -179,7 +172,7 @@ function useFollowedRows<Body, Row>(
   { topic, name, url, query, read, idOf, follow, enabled = true }: ListSource<Body, Row>,
   shown: readonly Row[],
   fresh: readonly Row[],
-  update: (rows: readonly Row[]) => void,
+  loadedPages: LoadedPages<Row>,
 ): number | null {
   const instanceId = useInstanceId();
   const requestedAt = useRef(new Map<string, number>());
@@ -193,10 +186,11 @@ function useFollowedRows<Body, Row>(
     queryFn: async ({ signal }) => {
       if (follow === undefined) return 0;
       const requestedRows = nextRowsToRequest(rows, idOf, requestedAt.current, follow);
+      const readAt = Date.now();
       const page = read(valueIn(await request<Body>(url, { instanceId, query: follow.queryOf(requestedRows), signal })));
       const now = Date.now();
       for (const row of requestedRows) requestedAt.current.set(idOf(row), now);
-      update(page.rows);
+      loadedPages.update(page.rows, readAt);
       return now;
     },
     enabled: isNeeded,

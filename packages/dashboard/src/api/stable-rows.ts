@@ -38,7 +38,7 @@ export function stableRows<Row>(
 }
 
 /** Returns the rows in their order, each in its newest state. Returns the same list if nothing changed. */
-export function applyUpdates<Row>(rows: readonly Row[], updates: readonly Row[], idOf: (row: Row) => string): readonly Row[] {
+function applyUpdates<Row>(rows: readonly Row[], updates: readonly Row[], idOf: (row: Row) => string): readonly Row[] {
   const updatesById = new Map(updates.map((row) => [idOf(row), row]));
   return rows.some((row) => updatesById.has(idOf(row))) ? rows.map((row) => updatesById.get(idOf(row)) ?? row) : rows;
 }
