@@ -2,11 +2,12 @@
  * Live updates. The server sends one stream of hints per instance, and each hint refetches the queries that it affects. Query keys
  * start with [instanceId, topic]. While the stream is unavailable, all active queries are polled every few seconds.
  */
-import { type QueryClient, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useSyncExternalStore } from 'react';
 import { queryText } from './client.js';
-import { ALL_CHANGED, type Change, changeOf, isAffected, mergeChanges } from './live-changes.js';
+import { ALL_CHANGED, changeOf } from './live-changes.js';
 import { reportReachable } from './reachable.js';
+import { RefreshScheduler } from './refresh-scheduler.js';
 
 /**
  * State of the live updates. While `connected`, the server pushes changes. While `waiting`, the stream is unavailable and
@@ -16,8 +17,6 @@ export type LiveState = 'connecting' | 'connected' | 'waiting';
 
 const REOPEN_MS = 3_000;
 const POLL_INTERVAL_MS = 5_000;
-/** Minimum time between two refetches of a list: a busy instance sends hints four times per second. */
-const MIN_INTERVAL_MS = 1_000;
 
 let state: LiveState = 'connecting';
 const listeners = new Set<() => void>();
@@ -35,46 +34,6 @@ export const useLiveState = (): LiveState =>
     },
     () => state,
   );
-
-/** Refetches what changed, at most once per second for all hints together. A hidden page is refetched when it becomes visible. */
-class RefreshScheduler {
-  private readonly client: QueryClient;
-  private readonly instanceId: string;
-  private pending: Change | null = null;
-  private timer: number | undefined;
-  private lastRefreshMs = Number.NEGATIVE_INFINITY;
-
-  constructor(client: QueryClient, instanceId: string) {
-    this.client = client;
-    this.instanceId = instanceId;
-  }
-
-  add(change: Change): void {
-    this.pending = this.pending === null ? change : mergeChanges(this.pending, change);
-    this.schedule();
-  }
-
-  schedule(): void {
-    if (this.pending === null || this.timer !== undefined || document.hidden) return;
-    const waitMs = Math.max(0, this.lastRefreshMs + MIN_INTERVAL_MS - performance.now());
-    this.timer = window.setTimeout(() => {
-      this.timer = undefined;
-      this.lastRefreshMs = performance.now();
-      const change = this.pending;
-      this.pending = null;
-      if (change === null) return;
-      void this.client.invalidateQueries({
-        queryKey: [this.instanceId],
-        predicate: ({ queryKey, meta, state: { data } }) => isAffected(change, queryKey[1], meta?.live, data),
-      });
-    }, waitMs);
-  }
-
-  stop(): void {
-    window.clearTimeout(this.timer);
-    this.pending = null;
-  }
-}
 
 /**
  * Keeps the pages of an instance up to date while they are visible. Only the layout may use it. A hidden page closes its stream
