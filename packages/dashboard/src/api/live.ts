@@ -1,9 +1,9 @@
 /**
  * Live updates. The server sends one stream of hints per instance, and each hint refetches the queries that it affects. Query keys
- * start with [instanceId, topic]. While the stream is unavailable, all active queries are polled every few seconds.
+ * start with [instanceId, topic]. While the stream is not open, all active queries are polled every few seconds.
  */
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useSyncExternalStore } from 'react';
+import { useLayoutEffect, useSyncExternalStore } from 'react';
 import { queryText } from './client.js';
 import { ALL_CHANGED, changeOf } from './live-changes.js';
 import { reportReachable } from './reachable.js';
@@ -41,24 +41,27 @@ export const useLiveState = (): LiveState =>
  */
 export function useLive(instanceId: string): void {
   const client = useQueryClient();
-  useEffect(() => {
+  // A layout effect requests the stream before the effects of the page request its data. Data that is requested afterwards is
+  // newer than the stream.
+  useLayoutEffect(() => {
     const scheduler = new RefreshScheduler(client, instanceId);
     let source: EventSource | null = null;
     let reopenTimer: number | undefined;
-    let mayHaveMissed = document.hidden;
+    /** What may have changed unnoticed: before the stream first opens, what has been loaded; after it was closed, everything. */
+    let missed: 'nothing' | 'loaded' | 'all' = document.hidden ? 'all' : 'loaded';
     const open = () => {
       if (document.hidden || source !== null) return;
       source = new EventSource(`/v2/live${queryText({ 'everstep-queue': instanceId })}`);
       source.onopen = () => {
         setLiveState('connected');
         reportReachable(true);
-        // Catch up on changes made while the stream was closed.
-        if (mayHaveMissed) scheduler.add(ALL_CHANGED);
-        mayHaveMissed = false;
+        if (missed === 'all') scheduler.add(ALL_CHANGED);
+        else if (missed === 'loaded') scheduler.addLoaded();
+        missed = 'nothing';
       };
       source.addEventListener('change', (event) => scheduler.add(changeOf(event.data)));
       source.onerror = () => {
-        mayHaveMissed = true;
+        missed = 'all';
         setLiveState('waiting');
         // The browser reconnects automatically, except after a response that is not an event stream.
         if (source?.readyState !== EventSource.CLOSED) return;
@@ -70,12 +73,14 @@ export function useLive(instanceId: string): void {
       window.clearTimeout(reopenTimer);
       source?.close();
       source = null;
-      mayHaveMissed = true;
+      missed = 'all';
       setLiveState('connecting');
     };
     open();
     const pollTimer = window.setInterval(() => {
-      if (mayHaveMissed) scheduler.add(ALL_CHANGED);
+      if (missed === 'nothing') return;
+      missed = 'all';
+      scheduler.add(ALL_CHANGED);
     }, POLL_INTERVAL_MS);
     const onVisible = () => {
       if (document.hidden) return close();

@@ -137,6 +137,16 @@ describe('refetches after live hints', () => {
     assert.deepEqual([runs.requests, runs.aborted], [3, 1]);
   });
 
+  test('cover only what was loaded before the stream opened', async () => {
+    const page = new SimulatedPage();
+    const [loaded, loading, account] = [page.open('loaded'), page.open('loading'), page.open('teams', 'account')];
+    await Promise.all([loaded.answer('a'), account.answer('a')]);
+    page.scheduler.addLoaded();
+    await loading.answer('a');
+    await page.advance(0);
+    assert.deepEqual([loaded.requests, loading.requests, account.requests], [2, 1, 1]);
+  });
+
   test('end with the scheduler', async () => {
     const page = new SimulatedPage();
     const runs = page.open('list');

@@ -1,6 +1,6 @@
 /** Refetches the queries that live hints affect: together, at most once per second, and each only when its last request has ended. */
 import type { Query, QueryClient } from '@tanstack/react-query';
-import { type Change, isAffected, mergeChanges } from './live-changes.js';
+import { ALL_CHANGED, type Change, isAffected, mergeChanges } from './live-changes.js';
 
 /** Minimum time between two refetches of a list: a busy instance sends hints four times per second. */
 const MIN_INTERVAL_MS = 1_000;
@@ -45,6 +45,14 @@ export class RefreshScheduler {
   /** Refetches the queries that the change affects. */
   add(change: Change): void {
     this.pending = this.pending === null ? change : mergeChanges(this.pending, change);
+    this.schedule();
+  }
+
+  /** Refetches what has been loaded until now and can still change. */
+  addLoaded(): void {
+    const loaded = this.queries((query) => query.state.data !== undefined && isAffectedBy(ALL_CHANGED, query));
+    const now = this.page.now();
+    this.waitingSince = new Map([...loaded.map(({ queryHash }) => [queryHash, now] as const), ...this.waitingSince]);
     this.schedule();
   }
 

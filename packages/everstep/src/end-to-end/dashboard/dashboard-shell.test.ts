@@ -308,9 +308,15 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     window.page.on('request', (request) => {
       if (request.url().includes('/v2/workflows/search')) requests.push(request.url());
     });
+    // What is loaded before the stream of changes opens is requested again.
+    await window.page.route('**/v2/workflows/search*', async (route) => {
+      await window.page.getByText('Live', { exact: true }).waitFor();
+      await route.continue();
+    });
     await window.goTo('runs');
     await window.page.getByText('No runs yet').waitFor();
     assert.equal(requests.length, 1, requests.join('\n'));
+    await window.page.unroute('**/v2/workflows/search*');
   });
 
   test('the page shows that the server is unreachable without moving, and recovers', async () => {
@@ -343,6 +349,26 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     await harness.triggerAt('/order', { body: { id: 1 } });
     await page.getByRole('grid', { name: 'Top workflows' }).getByRole('row').filter({ hasText: '/order' }).waitFor();
     await page.getByText('No runs yet').waitFor({ state: 'detached' });
+  });
+
+  test('the page shows changes while the stream of changes does not open', async () => {
+    const window = await harness.signedIn();
+    const { page } = window;
+    let openStream = (): void => undefined;
+    const opened = new Promise<void>((resolve) => {
+      openStream = resolve;
+    });
+    await page.route('**/v2/live?*', async (route) => {
+      await opened;
+      await route.continue();
+    });
+    await window.goTo('runs');
+    await page.getByText('Connecting', { exact: true }).waitFor();
+    await harness.triggerAt('/order', { body: { id: 30 } });
+    await page.getByRole('button', { name: 'Show 1 new run' }).waitFor();
+    openStream();
+    await page.getByText('Live', { exact: true }).waitFor();
+    assert.deepEqual(window.problems, []);
   });
 
   test('Back returns to the row that was opened, with the focus and at the same height', async () => {
