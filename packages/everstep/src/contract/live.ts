@@ -39,6 +39,10 @@ export const NodeEntry = Type.Object(
       description:
         'Time when the lease of the node ends, in Unix milliseconds. Until then no other node takes over its work; the node renews the lease continuously. Null when the server is a single process.',
     }),
+    expired: Type.Boolean({
+      description:
+        'The lease has ended, by the clock that all nodes share. The node does not respond, and other nodes take over its work.',
+    }),
     leaving: Type.Boolean({ description: 'The node is stopping and does not accept new work.' }),
     self: Type.Boolean({ description: 'This node sent the response.' }),
     runsClaimed: Type.Integer({ minimum: 0, description: 'Number of pending run deliveries that the node has claimed.' }),

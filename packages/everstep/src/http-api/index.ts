@@ -225,7 +225,8 @@ function singleNodeList(
   return async () => {
     const { deliveriesInFlight, instances } = service.workload();
     const identity = { nodeId: SINGLE_NODE_ID, host: hostname(), version, startedAt };
-    return [{ ...identity, leaseUntil: null, leaving: false, self: true, runsClaimed: deliveriesInFlight, gates: instances }];
+    const lease = { leaseUntil: null, expired: false, leaving: false };
+    return [{ ...identity, ...lease, self: true, runsClaimed: deliveriesInFlight, gates: instances }];
   };
 }
 

@@ -39,7 +39,7 @@ const accepted: MessageOutcome = { kind: 'answered', status: 200, headers: {}, b
 
 const thisNode: NodeStatus = {
   ...{ nodeId: 'n1', host: 'h', version: '1', startedAt: NOW, leaseUntil: NOW + 5_000, leaving: false, self: true },
-  ...{ runsClaimed: 0, gates: 0 },
+  ...{ expired: false, runsClaimed: 0, gates: 0 },
 };
 
 /** Returns the time series of the server on the page. */
@@ -223,21 +223,22 @@ test('gauges of a store that can no longer be read are absent until it can be re
     metrics.setGaugeSources({
       ...quietSources,
       measure: async () => read(await quietSources.measure()),
-      nodes: () => read([thisNode]),
+      nodes: () => read([thisNode, { ...thisNode, nodeId: 'n2', expired: true, self: false }]),
     });
-    const names = ['runs_active', 'dead_letters', 'error_groups{state="new"}', 'store_bytes', 'nodes{state="active"}'];
+    const nodes = ['nodes{state="active"}', 'nodes{state="expired"}'];
+    const names = ['runs_active', 'dead_letters', 'error_groups{state="new"}', 'store_bytes', ...nodes];
     const gauges = async () => {
       const found = await series();
       return [...names, 'lease_seconds{node="n1"}'].map((name) => found.get(`everstep_${name}`));
     };
-    assert.deepEqual(await gauges(), [0, 0, 2, 0, 1, 5]);
+    assert.deepEqual(await gauges(), [0, 0, 2, 0, 1, 1, 5]);
     isDown = true;
     assert.deepEqual(
       await gauges(),
-      Array.from({ length: 6 }, () => undefined),
+      Array.from({ length: 7 }, () => undefined),
     );
     isDown = false;
-    assert.deepEqual(await gauges(), [0, 0, 2, 0, 1, 5]);
+    assert.deepEqual(await gauges(), [0, 0, 2, 0, 1, 1, 5]);
   });
 });
 

@@ -166,8 +166,8 @@ export class ServiceGauges {
     if (nodes === null) return;
     const now = sources.now();
     const counts = { active: 0, leaving: 0, expired: 0 };
-    for (const { nodeId, leaseUntil, leaving, self } of nodes) {
-      const state = leaving ? 'leaving' : leaseUntil !== null && leaseUntil < now ? 'expired' : 'active';
+    for (const { nodeId, leaseUntil, expired, leaving, self } of nodes) {
+      const state = leaving ? 'leaving' : expired ? 'expired' : 'active';
       counts[state] += 1;
       if (self && leaseUntil !== null) registry.set('everstep_lease_seconds', { node: nodeId }, (leaseUntil - now) / SECOND_MS);
     }

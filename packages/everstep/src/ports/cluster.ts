@@ -123,6 +123,8 @@ export interface NodeStatus {
   readonly startedAt: number;
   /** Time when the lease ends, Unix ms; null if no other process uses the store, so that no other node would take over. */
   readonly leaseUntil: number | null;
+  /** Whether the lease has ended, by the clock that all nodes share. */
+  readonly expired: boolean;
   readonly leaving: boolean;
   /** Whether the node is this process. */
   readonly self: boolean;

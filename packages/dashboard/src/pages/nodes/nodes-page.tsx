@@ -14,7 +14,7 @@ const REFRESH_MS = 2_000;
 
 function NodeState({ node }: { readonly node: NodeEntry }) {
   if (node.leaving) return <StatusBadge tone="warn">Shutting down</StatusBadge>;
-  if (node.leaseUntil !== null && node.leaseUntil < Date.now()) return <StatusBadge tone="bad">Unresponsive</StatusBadge>;
+  if (node.expired) return <StatusBadge tone="bad">Unresponsive</StatusBadge>;
   return <StatusBadge tone="good">Up</StatusBadge>;
 }
 

@@ -210,6 +210,7 @@ test('a single process lists itself as the only node', async () => {
     nodeId: 'n_alone',
     version: '1.2.3',
     leaseUntil: null,
+    expired: false,
     leaving: false,
     self: true,
     runsClaimed: 0,

@@ -26,6 +26,8 @@ export interface ServiceNode {
    * lease continuously. Null when the server is a single process.
    */
   readonly leaseUntil: number | null;
+  /** The lease has ended, by the clock that all nodes share. The node does not respond, and other nodes take over its work. */
+  readonly expired: boolean;
   /** The node is stopping and does not accept new work. */
   readonly leaving: boolean;
   /** This node sent the response. */

@@ -148,6 +148,9 @@ if (typeof schemas === 'string') {
       const [first] = await two.cluster.nodes();
       const now = two.cluster.now();
       assert.ok(first && (first.leaseUntil ?? 0) > now && Math.abs(first.startedAt - now) < 60_000);
+      await kill(two.cluster.nodeId);
+      const expired = (await one.cluster.nodes()).map((listedNode) => listedNode.expired);
+      assert.deepEqual(expired, [false, true]);
     });
 
     test('when several nodes read due tasks, each task goes to one node, in the order of the due times', async () => {

@@ -28,7 +28,7 @@ const SELECT_TIME = statement(`SELECT ${NOW_MS} AS now`);
 /** Selects all nodes. There are few. */
 const SELECT_NODES = statement(`
   SELECT node_id, host, version, leaving, (extract(epoch FROM joined_at) * 1000)::bigint AS joined_at,
-    (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until
+    (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until, lease_until < clock_timestamp() AS expired
   FROM node ORDER BY node.joined_at, node_id`);
 /** Counts the claimed tasks of each node, in the index of claims. */
 const COUNT_CLAIMS = statement(`
@@ -136,6 +136,7 @@ export class NodeLease {
       version: text(row, 'version'),
       startedAt: integer(row, 'joined_at'),
       leaseUntil: integer(row, 'lease_until'),
+      expired: row.expired === true,
       leaving: row.leaving === true,
       self: row.node_id === this.id,
       runsClaimed: countOf(claims, text(row, 'node_id')),
