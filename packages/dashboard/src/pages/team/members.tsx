@@ -14,10 +14,10 @@ import { TimeText } from '../../components/times/time-text.js';
 import { InvitationLinkDialog } from './invitation-link-dialog.js';
 import { Invitations } from './invitations.js';
 
-const ROLES = ['owner', 'admin', 'dev', 'finance'] as const satisfies readonly TeamMember['member_role'][];
+/** Roles that a member can be given. Only the user who creates a team becomes its owner. */
+const ROLES = ['admin', 'dev', 'finance'] as const satisfies readonly TeamMember['member_role'][];
 type Role = (typeof ROLES)[number];
 const ROLE_HINTS: Readonly<Record<Role, string>> = {
-  owner: 'Full access. Other members cannot remove an owner.',
   admin: 'Full access.',
   dev: 'Views and changes runs, tokens and settings. No billing or member management.',
   finance: 'Read-only access, except that it can change budgets.',
@@ -41,17 +41,24 @@ export function Members({ team }: MembersProps) {
     url: path`/v2/teams/${team.id}`,
   });
   const disabledReason = canManage ? undefined : 'Only owners and admins can manage the team';
+  const isOwn = ({ id }: TeamMember) => id === user.id;
+  const ownerReason = ({ member_role: role }: TeamMember) => {
+    if (role !== 'owner') return undefined;
+    if (team.role !== 'owner') return 'Only owners can change or remove an owner';
+    const owners = members.data?.filter(({ member_role: otherRole }) => otherRole === 'owner') ?? [];
+    return owners.length === 1 ? 'A team must have at least one owner' : undefined;
+  };
   const columns: readonly Column<TeamMember>[] = [
     {
       id: 'email',
       header: 'Member',
       width: 'minmax(0, 3fr)',
-      cell: ({ member_email: email, member_role: role, id }) => (
+      cell: (member) => (
         <>
-          <div className="clip" title={email}>
-            {email} {id === user.id ? <span className="muted">(you)</span> : null}
+          <div className="clip" title={member.member_email}>
+            {member.member_email} {isOwn(member) ? <span className="muted">(you)</span> : null}
           </div>
-          <div className="muted">{role}</div>
+          <div className="muted">{member.member_role}</div>
         </>
       ),
     },
@@ -71,7 +78,7 @@ export function Members({ team }: MembersProps) {
         <span className="row-buttons">
           <ActionButton
             small
-            disabledReason={disabledReason}
+            disabledReason={disabledReason ?? ownerReason(member)}
             aria-label={`Change role of ${member.member_email}`}
             onClick={() => setMemberDialog(member)}
           >
@@ -80,11 +87,11 @@ export function Members({ team }: MembersProps) {
           <ActionButton
             variant="danger"
             small
-            disabledReason={disabledReason}
-            aria-label={`Remove ${member.member_email}`}
+            disabledReason={(isOwn(member) ? undefined : disabledReason) ?? ownerReason(member)}
+            aria-label={isOwn(member) ? `Leave ${team.name}` : `Remove ${member.member_email}`}
             onClick={() => setMemberToRemove(member)}
           >
-            Remove
+            {isOwn(member) ? 'Leave' : 'Remove'}
           </ActionButton>
         </span>
       ),
@@ -122,28 +129,9 @@ export function Members({ team }: MembersProps) {
       {invitation === null ? null : (
         <InvitationLinkDialog email={invitation.email} secret={invitation.secret} onClose={() => setInvitation(null)} />
       )}
-      <ConfirmDialog
-        title={`Remove ${memberToRemove?.member_email ?? ''} from ${team.name}?`}
-        open={memberToRemove !== null}
-        onClose={() => setMemberToRemove(null)}
-        confirmText="Remove from team"
-        danger
-        onConfirm={() =>
-          change({
-            method: 'DELETE',
-            url: '/v2/teams/member',
-            body: { team_id: team.id, member_email: memberToRemove?.member_email },
-            topics: ['account'],
-            isManagementCall: true,
-            successText: `Removed ${memberToRemove?.member_email ?? ''} from ${team.name}`,
-          })
-        }
-      >
-        <p>
-          The member immediately loses access to everything that {team.name} owns. You can invite the member again. Tokens that
-          the member has copied keep working until you rotate them.
-        </p>
-      </ConfirmDialog>
+      {memberToRemove === null ? null : (
+        <RemoveDialog team={team} member={memberToRemove} isOwn={isOwn(memberToRemove)} onClose={() => setMemberToRemove(null)} />
+      )}
       <ConfirmDialog
         title={`Delete team ${team.name}?`}
         open={isDeleting}
@@ -169,6 +157,47 @@ export function Members({ team }: MembersProps) {
   );
 }
 
+interface RemoveDialogProps {
+  readonly team: TeamEntry;
+  readonly member: TeamMember;
+  /** Whether the member is the user, who leaves the team. */
+  readonly isOwn: boolean;
+  readonly onClose: () => void;
+}
+
+function RemoveDialog({ team, member, isOwn, onClose }: RemoveDialogProps) {
+  const { member_email: email } = member;
+  const change = useChange();
+  return (
+    <ConfirmDialog
+      title={isOwn ? `Leave ${team.name}?` : `Remove ${email} from ${team.name}?`}
+      open
+      onClose={onClose}
+      confirmText={isOwn ? 'Leave team' : 'Remove from team'}
+      danger
+      onConfirm={() =>
+        change({
+          method: 'DELETE',
+          url: '/v2/teams/member',
+          body: { team_id: team.id, member_email: email },
+          topics: ['account'],
+          isManagementCall: true,
+          successText: isOwn ? `Left ${team.name}` : `Removed ${email} from ${team.name}`,
+        })
+      }
+    >
+      {isOwn ? (
+        <p>You immediately lose access to everything that {team.name} owns. An owner or admin can invite you again.</p>
+      ) : (
+        <p>
+          The member immediately loses access to everything that {team.name} owns. You can invite the member again. Tokens that
+          the member has copied keep working until you rotate them.
+        </p>
+      )}
+    </ConfirmDialog>
+  );
+}
+
 interface MemberDialogProps {
   readonly team: TeamEntry;
   /** The member whose role changes; null to invite a new member. */
@@ -179,7 +208,7 @@ interface MemberDialogProps {
 
 function MemberDialog({ team, member, onClose, onInvited }: MemberDialogProps) {
   const [email, setEmail] = useState(member?.member_email ?? '');
-  const [role, setRole] = useState<Role>(member?.member_role ?? 'dev');
+  const [role, setRole] = useState<Role>(member === null ? 'dev' : member.member_role === 'owner' ? 'admin' : member.member_role);
   const change = useChange();
   return (
     <ConfirmDialog

@@ -14,14 +14,15 @@ describe('users and credentials', { skip }, () => {
   let harness: DashboardHarness;
   let window: Window;
   let adaKey = '';
+  let teamId = '';
   before(async () => {
     if (opened.kind === 'missing') return;
     harness = await DashboardHarness.open(opened.browser);
     const admin = adminOf(harness);
-    const team = await admin.teams.create('shop');
-    const { invitation_secret: secret = '' } = await admin.teams.members.put(team.id, ADA, 'dev');
+    ({ id: teamId } = await admin.teams.create('shop'));
+    const { invitation_secret: secret = '' } = await admin.teams.members.put(teamId, ADA, 'dev');
     adaKey = (await acceptInvitation(secret, { baseUrl: harness.url })).api_key ?? '';
-    await admin.instances.create({ name: 'of the shop', region: 'eu-central-1', teamId: team.id });
+    await admin.instances.create({ name: 'of the shop', region: 'eu-central-1', teamId });
     window = await harness.signedIn();
   });
   after(async () => {
@@ -154,6 +155,43 @@ describe('users and credentials', { skip }, () => {
     assert.deepEqual(await own.findings(), []);
     await own.signIn(ADA, adaKey);
     assert.equal(await own.page.getByRole('link', { name: 'Users', exact: true }).count(), 0);
+    await own.page.close();
+  });
+
+  test('the team page offers only what the role allows: an admin cannot change owners, and a dev can leave', async () => {
+    const { members } = adminOf(harness).teams;
+    const owner = harness.variable('EVERSTEP_ADMIN_EMAIL');
+    await window.goTo('team');
+    for (const name of [`Change role of ${owner}`, 'Leave shop']) {
+      assert.equal(await button(name).isDisabled(), true, name);
+      assert.equal(await button(name).getAttribute('title'), 'A team must have at least one owner');
+    }
+    await button(`Change role of ${ADA}`).click();
+    assert.deepEqual(await dialog().getByLabel('Role').locator('option').allInnerTexts(), ['admin', 'dev', 'finance']);
+    await inDialog('Cancel').click();
+    await dialogClosed();
+    const own = await harness.window();
+    const ownButton = (name: string) => own.page.getByRole('button', { name, exact: true });
+    await own.page.goto('/');
+    await own.signIn(ADA, adaKey);
+    await members.put(teamId, ADA, 'admin');
+    await own.goTo('team');
+    assert.equal(await ownButton(`Change role of ${ADA}`).isDisabled(), false);
+    for (const name of [`Change role of ${owner}`, `Remove ${owner}`]) {
+      assert.equal(await ownButton(name).isDisabled(), true, name);
+      assert.equal(await ownButton(name).getAttribute('title'), 'Only owners can change or remove an owner');
+    }
+    await members.put(teamId, ADA, 'dev');
+    await own.goTo('team');
+    assert.equal(await ownButton(`Change role of ${ADA}`).isDisabled(), true);
+    await ownButton('Leave shop').click();
+    await ownButton('Leave team').click();
+    await own.page.getByText('Left shop').first().waitFor();
+    assert.deepEqual(
+      (await members.list(teamId)).map(({ member_email: email }) => email),
+      [owner],
+    );
+    assert.deepEqual([...(await own.findings()), ...own.problems], []);
     await own.page.close();
   });
 });
