@@ -39,7 +39,7 @@ describe('users and credentials', { skip }, () => {
     assert.deepEqual(window.problems, []);
   };
 
-  test('an operator creates a recovery link, changes the operator role, and disables and enables a user', async () => {
+  test('an operator changes the operator role, disables and enables a user, and creates a recovery link', async () => {
     const select = async (text: string) => {
       await button(`Actions for ${ADA}`).click();
       await window.page.getByRole('menuitem', { name: text, exact: true }).click();
@@ -48,12 +48,6 @@ describe('users and credentials', { skip }, () => {
     await window.goTo('users');
     await row(ADA).getByText('Active').waitFor();
     await checkPage();
-    await select('Create recovery link');
-    await inDialog('Create link').click();
-    const link = (await dialog().getByText(/#rec_/).textContent()) ?? '';
-    await checkPage();
-    await inDialog('Done').click();
-    await dialogClosed();
     await select('Make operator');
     await inDialog('Make operator').click();
     await row(ADA).getByText('Operator').waitFor();
@@ -69,6 +63,12 @@ describe('users and credentials', { skip }, () => {
     await select('Delete');
     assert.equal(await inDialog('Delete').isDisabled(), true);
     await inDialog('Cancel').click();
+    await dialogClosed();
+    await select('Create recovery link');
+    await inDialog('Create link').click();
+    const link = (await dialog().getByText(/#rec_/).textContent()) ?? '';
+    await checkPage();
+    await inDialog('Done').click();
     await dialogClosed();
     const recovered = await harness.window();
     await recovered.page.goto(link);
