@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ServiceFrame } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
-import type { WorkSlices } from '../../fairness/work-slices.js';
+import { LONG_BYTES, type WorkSlices } from '../../fairness/work-slices.js';
 import type { WorkerLink, WorkerRequest } from '../../worker-connections/worker-link.js';
 import { WorkerHarness } from './worker-client.fixture.js';
 
@@ -130,6 +130,22 @@ test('a long request arrives as one message, and later messages follow it', asyn
   assert.ok(laterId > sent.id);
   worker.send({ kind: 'noticed', id: sent.id, outcome: 1 });
   assert.equal(await first, 'noticed');
+  worker.socket.terminate();
+  await harness.close();
+});
+
+test('a long request of many small parts arrives, although clients limit the number of fragments of a message', async () => {
+  const harness = await WorkerHarness.open();
+  const { worker, link } = await harness.connect();
+  const entries = Array.from({ length: 20_000 }, (_, n) => `entry ${n}`);
+  // Each of the characters has two code units. Because of the x, a fragment of full length would end within a character.
+  const last = `${'😀'.repeat(LONG_BYTES)}x${'😀'.repeat(LONG_BYTES)}`;
+  const requestParts = ['{"journal":{"entries":[', ...entries.map((entry) => `"${entry}",`), `"${last}"`, ']}}'];
+  const asked = ask(link, Promise.resolve(), { ...LONG, requestParts });
+  const { id, request: received } = await worker.frame('step');
+  assert.deepEqual(received, { journal: { entries: [...entries, last] } });
+  worker.send({ kind: 'noticed', id, outcome: 1 });
+  assert.equal(await asked, 'noticed');
   worker.socket.terminate();
   await harness.close();
 });

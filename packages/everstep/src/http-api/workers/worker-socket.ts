@@ -26,6 +26,31 @@ export function textOf(data: RawData): string {
   return Array.isArray(data) ? Buffer.concat(data).toString('utf8') : Buffer.from(data).toString('utf8');
 }
 
+interface Fragment {
+  readonly text: string;
+  readonly isLast: boolean;
+}
+
+const isHighSurrogate = (codeUnit: number): boolean => (codeUnit & 0xfc00) === 0xd800;
+
+/**
+ * Yields a message in fragments of about LONG_BYTES characters, however long its parts are: clients limit the number of
+ * fragments, and only complete fragments count as sent.
+ */
+function* fragmentsOf(parts: readonly string[]): Iterable<Fragment> {
+  let text = '';
+  for (const part of parts) {
+    text += part;
+    while (text.length > LONG_BYTES) {
+      // Each fragment is encoded separately, so it must not end within a character.
+      const end = isHighSurrogate(text.charCodeAt(LONG_BYTES - 1)) ? LONG_BYTES - 1 : LONG_BYTES;
+      yield { text: text.slice(0, end), isLast: false };
+      text = text.slice(end);
+    }
+  }
+  yield { text, isLast: true };
+}
+
 export class WorkerSocket implements FrameSocket {
   private readonly options: WorkerSocketOptions;
   private link: WorkerLink | null = null;
@@ -85,15 +110,15 @@ export class WorkerSocket implements FrameSocket {
     this.queuedLength += parts.reduce((sum, { length }) => sum + length, 0);
   }
 
-  /** Sends each part when the previous part has left the process. Never rejects. */
+  /** Sends each fragment when the previous one has left the process. Never rejects. */
   private async sendQueued(): Promise<void> {
     const { socket } = this.options;
     for (let parts = this.queuedMessages[0]; parts; parts = this.queuedMessages[0]) {
-      for (const [index, part] of parts.entries()) {
+      for (const { text, isLast } of fragmentsOf(parts)) {
         if (this.isClosing) return;
         // On a closed connection, the callback gets an error.
-        await new Promise<unknown>((resolve) => socket.send(part, { fin: index === parts.length - 1 }, resolve));
-        this.queuedLength -= part.length;
+        await new Promise<unknown>((resolve) => socket.send(text, { fin: isLast }, resolve));
+        this.queuedLength -= text.length;
       }
       this.queuedMessages.shift();
     }
