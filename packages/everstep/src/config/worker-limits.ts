@@ -13,6 +13,8 @@ export const WORKER_LIMITS = Object.freeze({
   /** Maximum number of worker connections. With requests that wait for a result, they use at most three quarters of all. */
   maxWorkers: 10_000,
   maxWorkersPerInstance: 1_000,
+  /** Maximum size of a step request. The WebSocket of the package `ws` accepts 100 MiB per message, that of Node 128 MiB. */
+  maxWorkerRequestBytes: 96 * MiB,
   /** Maximum size of a message of a worker: the longest reply with its frame. */
   maxWorkerMessageBytes: 33 * MiB,
   /** Maximum number of fragments of a message of a worker. The SDK sends one; a proxy may split messages. */

@@ -102,6 +102,24 @@ it('encodes a long journal in slices, and the worker receives the same request',
   assert.equal(worker.receivedIds.length, 2);
 });
 
+it('fails a call permanently and does not send it if its journal is longer than a worker can receive', async () => {
+  const harness = new Harness();
+  const worker = harness.connect();
+  // Each result has 10 MiB and half as many characters.
+  const out = JSON.stringify('ü'.repeat(5 * 1024 * 1024 - 1));
+  const entries = Array.from({ length: 10 }, (_, index) => ({ stepId: index + 1, name: 's', type: 'Run', out }) as const);
+  const recordedSteps = entries.map((_, index) => sampleStep(index, { out }));
+  const called = harness.call({ recordedSteps }, { journal: { from: 0, length: 10, entries }, known: 11 });
+  await worker.turn();
+  const { outcome } = called;
+  assert.ok(outcome?.kind === 'failure');
+  assert.deepEqual([outcome.failure.retry.kind, called.sent, worker.frames], ['never', 0, []]);
+  assert.match(
+    outcome.failure.message,
+    /^the request with the results of the run has 10\d{7} bytes, but the limit .* 100663296 /,
+  );
+});
+
 it('does not attempt a call while no worker serves the workflow', async () => {
   const harness = new Harness();
   harness.connect({ workflows: ['refund'] });

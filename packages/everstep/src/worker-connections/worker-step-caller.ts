@@ -161,18 +161,26 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     return this.options.otherTransports.stepCaller.close();
   }
 
+  /** Encodes a long request. Returns a failure if the request is longer than workers can receive. */
   private async longFrameOf(
     { request, instanceId }: StepCall,
     workflow: string,
     slices: Pick<WorkSlices, 'run'>,
-  ): Promise<LongStepRequest> {
+  ): Promise<LongStepRequest | FailedOutcome> {
+    const { maxWorkerRequestBytes: maxBytes } = LIMITS;
     const requestParts: string[] = [];
+    let bytes = 0;
     const addPart = (part: string): number => {
-      requestParts.push(part);
+      bytes += Buffer.byteLength(part);
+      if (bytes <= maxBytes) requestParts.push(part);
       return part.length;
     };
     await processInSlices(nativeRequestParts(request), addPart, (work) => slices.run(instanceId, work));
-    return { kind: 'long-step', workflow, requestParts };
+    if (bytes <= maxBytes) return { kind: 'long-step', workflow, requestParts };
+    const limit = `the limit for worker connections is ${maxBytes} bytes (maxWorkerRequestBytes)`;
+    const advice = 'store large values elsewhere and return references to them from the steps, or serve the workflow over HTTP';
+    const message = `the request with the results of the run has ${bytes} bytes, but ${limit}: ${advice}`;
+    return failureOf('refused', message, undefined, NEVER);
   }
 
   private async callWorker(call: StepCall, signal: AbortSignal, onSent: (() => void) | undefined): Promise<StepOutcome> {
@@ -182,6 +190,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     const { slices } = this.options;
     const isLong = slices !== undefined && sentBytesOf(call) >= LONG_BYTES;
     const frame = isLong ? await this.longFrameOf(call, workflow, slices) : ({ kind: 'step', workflow, request } as const);
+    if (frame.kind === 'failure') return frame;
     const exchangeResult = await this.exchange(
       { instanceId, url, runKey: run.key, requestKey: `${run.key} ${messageId} ${retried}` },
       frame,
