@@ -46,7 +46,7 @@ export const WORKER_LIMITS = Object.freeze({
   maxUnsentWorkerBytes: MiB,
   /** Minimum rate at which a worker must read while bytes are unsent, and at which a long message must arrive. */
   minWorkerBytesPerS: 64 * KiB,
-  /** Time for a worker to read the unsent bytes after the server abandons a request; then the connection is closed. */
+  /** Interval in which a worker must read at the minimum rate after the server abandons a request that the worker has not read. */
   unreadRequestTimeoutMs: 5 * SECOND_MS,
   /** Interval of heartbeats. A connection without a frame for three intervals is closed. */
   workerHeartbeatMs: 10 * SECOND_MS,

@@ -8,11 +8,11 @@ import { ConnectedWorkers, HEARTBEAT_MS, type SimulatedWorker, settle } from './
 import { readFrames, readHello } from './read-frames.js';
 import type { ExchangeOutcome, WorkerRequest } from './worker-link.js';
 
-const REQUEST: WorkerRequest = {
+const REQUEST = {
   kind: 'notice',
   workflow: 'order',
   notice: {} as Extract<ServiceFrame, { kind: 'notice' }>['notice'],
-};
+} as const;
 const UNASKED = 'the worker sent too many frames that the server did not request';
 const TOO_SLOW = 'the worker reads too slowly';
 
@@ -21,12 +21,16 @@ interface Asked {
   readonly abort: () => void;
 }
 
+const MiB = 1024 * 1024;
+/** A request with a little more than 2 MiB. */
+const LONG_REQUEST: WorkerRequest = { ...REQUEST, notice: { body: 'x'.repeat(2 * MiB) } as (typeof REQUEST)['notice'] };
+
 /** Sends a request and collects its outcomes. */
-function ask({ link }: SimulatedWorker, outcomeRecorded?: Promise<void>): Asked {
+function ask({ link }: SimulatedWorker, outcomeRecorded?: Promise<void>, request: WorkerRequest = REQUEST): Asked {
   const outcomes: ExchangeOutcome[] = [];
   const controller = new AbortController();
   const options = { timeoutMs: 3_600_000, signal: controller.signal, outcomeRecorded };
-  void link.exchange(REQUEST, options).then((outcome) => outcomes.push(outcome));
+  void link.exchange(request, options).then((outcome) => outcomes.push(outcome));
   return { outcomes, abort: () => controller.abort() };
 }
 
@@ -208,6 +212,30 @@ test('closes a connection that does not read the rest of a request that was give
   await harness.pass(LIMITS.unreadRequestTimeoutMs - 1);
   assert.equal(reasonOf(worker), undefined);
   await harness.pass(1);
+  assert.equal(reasonOf(worker), TOO_SLOW);
+});
+
+test('stays open when a request is given up that was read before another request, or that is read slowly', async () => {
+  const harness = new ConnectedWorkers();
+  const worker = harness.connect();
+  const read = ask(worker);
+  await worker.turn();
+  const unread = ask(worker, undefined, LONG_REQUEST);
+  await worker.turn();
+  worker.unsentBytes = 2 * MiB;
+  read.abort();
+  await harness.pass(2 * LIMITS.unreadRequestTimeoutMs);
+  assert.equal(reasonOf(worker), undefined);
+  unread.abort();
+  const minLength = (LIMITS.unreadRequestTimeoutMs / 1_000) * LIMITS.minWorkerBytesPerS;
+  for (let n = 0; n < 2; n++) {
+    worker.unsentBytes -= minLength;
+    await harness.pass(LIMITS.unreadRequestTimeoutMs);
+    worker.send({ kind: 'pong' });
+  }
+  assert.equal(reasonOf(worker), undefined);
+  worker.unsentBytes -= minLength - 1;
+  await harness.pass(LIMITS.unreadRequestTimeoutMs);
   assert.equal(reasonOf(worker), TOO_SLOW);
 });
 

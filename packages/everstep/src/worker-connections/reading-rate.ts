@@ -5,7 +5,8 @@ const SECOND_MS = 1_000;
 
 export class ReadingRate {
   private readonly graceMs: number;
-  private sentLength = 0;
+  /** Number of characters sent so far. */
+  sentLength = 0;
   private readLength = 0;
   /** Time when the worker last read something, or had read everything, on the clock of elapsed time. */
   private lastReadAt: number;
@@ -20,12 +21,17 @@ export class ReadingRate {
     this.sentLength += length;
   }
 
+  /** Returns the number of characters that the worker has read. */
+  readLengthOf(unsentBytes: number): number {
+    return this.sentLength - unsentBytes;
+  }
+
   /**
    * Returns false if the worker has read nothing for too long. A long message counts as read when all of it is sent, so its
    * length extends the time.
    */
   isFastEnough(now: number, unsentBytes: number): boolean {
-    const readLength = this.sentLength - unsentBytes;
+    const readLength = this.readLengthOf(unsentBytes);
     if (unsentBytes === 0 || readLength > this.readLength) {
       this.readLength = readLength;
       this.lastReadAt = now;

@@ -56,6 +56,8 @@ interface Exchange {
   readonly cancel: (outcome: ExchangeOutcome) => void;
   /** Called when the request is sent; null after that. */
   onSent: (() => void) | null;
+  /** Number of characters that the connection had sent when the request was sent. */
+  sentThrough: number;
 }
 
 /** A frame that is sent at the end of the turn. `exchange` is set if the frame is its request. */
@@ -86,6 +88,9 @@ export const CLOSE_CODES = { normal: 1000, goingAway: 1001, policy: 1008 } as co
 const MAX_REASON_LENGTH = 120;
 const noop = (): void => {};
 const READS_TOO_SLOWLY = 'the worker reads too slowly';
+const SECOND_MS = 1_000;
+/** Minimum length that a worker must read within `unreadRequestTimeoutMs` while a request that was given up is unread. */
+const MIN_READ_LENGTH = (LIMITS.unreadRequestTimeoutMs / SECOND_MS) * LIMITS.minWorkerBytesPerS;
 
 function textOf(request: WorkerRequest, id: number): FrameText {
   if (request.kind !== 'long-step') return JSON.stringify({ ...request, id });
@@ -106,6 +111,8 @@ export class WorkerLink {
   private readonly unexpectedFrames = new UnexpectedFrames();
   private readonly readingRate: ReadingRate;
   private cancelUnreadTimer: (() => void) | null = null;
+  /** The largest `sentThrough` of the requests that were given up. */
+  private givenUpThrough = 0;
   private pendingPings = 0;
   private lastId = 0;
   /** Id up to which all work has started. */
@@ -171,7 +178,8 @@ export class WorkerLink {
         else {
           this.sendFrame({ kind: 'cancel', id });
           this.unexpectedFrames.expectLate(id);
-          this.closeIfUnread();
+          this.givenUpThrough = Math.max(this.givenUpThrough, exchange.sentThrough);
+          if (!this.cancelUnreadTimer) this.watchUnread();
         }
         exchange.finish(outcome);
       };
@@ -180,6 +188,7 @@ export class WorkerLink {
         outcomeRecorded,
         deadline: elapsedClock.now() + timeoutMs,
         onSent: onSent ?? noop,
+        sentThrough: 0,
         cancel,
         finish: (outcome) => {
           this.exchanges.delete(id);
@@ -314,17 +323,23 @@ export class WorkerLink {
   private get unsentBytes(): number {
     return this.options.socket.unsentBytes?.() ?? 0;
   }
+  private get readLength(): number {
+    return this.readingRate.readLengthOf(this.unsentBytes);
+  }
 
   /**
-   * Closes the connection if the worker does not read the requests that were sent before the last request was given up. Such
-   * requests use memory, but no slot.
+   * Closes the connection if the worker reads too slowly until it has read the requests that were given up. Such requests use
+   * memory, but no slot.
    */
-  private closeIfUnread(): void {
-    if (this.isClosed || this.cancelUnreadTimer || !this.isCongested) return;
+  private watchUnread(): void {
+    const isUnread = (): boolean => this.isCongested && this.readLength < this.givenUpThrough;
+    if (this.isClosed || !isUnread()) return;
     const { elapsedClock } = this.options;
+    const { readLength } = this;
     this.cancelUnreadTimer = elapsedClock.setTimer(elapsedClock.now() + LIMITS.unreadRequestTimeoutMs, () => {
       this.cancelUnreadTimer = null;
-      if (this.isCongested) this.close(CLOSE_CODES.policy, READS_TOO_SLOWLY);
+      if (isUnread() && this.readLength - readLength < MIN_READ_LENGTH) this.close(CLOSE_CODES.policy, READS_TOO_SLOWLY);
+      else this.watchUnread();
     });
   }
 
@@ -354,6 +369,7 @@ export class WorkerLink {
       const onSent = exchange?.onSent;
       if (!exchange || !onSent) continue;
       exchange.onSent = null;
+      exchange.sentThrough = this.readingRate.sentLength;
       onSent();
     }
   }

@@ -94,8 +94,12 @@ export class WorkerSocket implements FrameSocket {
   send(message: string): void {
     const { socket } = this.options;
     if (socket.readyState !== socket.OPEN) return;
-    if (this.queuedMessages.length > 0) this.queueParts([message]);
-    else socket.send(message);
+    // Of a message in one piece, it is not known how much the worker has read.
+    if (this.queuedMessages.length > 0 || message.length > LIMITS.maxUnsentWorkerBytes) {
+      this.sendParts([message]);
+      return;
+    }
+    socket.send(message);
     this.watchUnsent();
   }
 
@@ -116,9 +120,9 @@ export class WorkerSocket implements FrameSocket {
     for (let parts = this.queuedMessages[0]; parts; parts = this.queuedMessages[0]) {
       for (const { text, isLast } of fragmentsOf(parts)) {
         if (this.isClosing) return;
+        this.queuedLength -= text.length;
         // On a closed connection, the callback gets an error.
         await new Promise<unknown>((resolve) => socket.send(text, { fin: isLast }, resolve));
-        this.queuedLength -= text.length;
       }
       this.queuedMessages.shift();
     }
