@@ -14,6 +14,9 @@ export const MAX_JSON_DEPTH = 256;
  */
 export const MAX_JSON_NODES = 2_000_000;
 
+/** Maximum size of the JSON text of a result, in bytes. */
+export const MAX_RESULT_BYTES = 10 * 1024 * 1024;
+
 /** Thrown for a text that exceeds a bound. It is a SyntaxError, so code that handles invalid JSON handles it too. */
 export class JsonBoundsError extends SyntaxError {
   override readonly name = 'JsonBoundsError';

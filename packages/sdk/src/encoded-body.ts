@@ -40,5 +40,15 @@ export const base64Of = (body: EncodedBody): string => (body.encoding === 'base6
 /** Returns the body as text. Bytes that are not UTF-8 are replaced. */
 export const textOf = (body: EncodedBody): string => (body.encoding === 'utf8' ? body.data : lenientUtf8.decode(bytesOf(body)));
 
+/** Maximum number of bytes of a UTF-16 code unit in UTF-8. */
+const MAX_BYTES_PER_CODE_UNIT = 3;
+
+/** Returns the number of bytes of a text in UTF-8 if it is greater than `limit`; otherwise null. */
+export function bytesOver(limit: number, text: string): number | null {
+  if (text.length * MAX_BYTES_PER_CODE_UNIT <= limit) return null;
+  const bytes = new TextEncoder().encode(text).length;
+  return bytes > limit ? bytes : null;
+}
+
 /** Returns whether a content type is JSON. */
 export const isJsonType = (contentType: string): boolean => /^application\/(?:[\w.+-]+\+)?json\b/i.test(contentType.trim());

@@ -1,5 +1,7 @@
 /** Results as JSON text: values that a step or a workflow can return, and what the code receives back. */
-import { NonRetryableError } from './errors.js';
+import { checkJsonBounds, MAX_RESULT_BYTES } from './bounded-json.js';
+import { bytesOver } from './encoded-body.js';
+import { describeError, NonRetryableError } from './errors.js';
 
 /** The type of a value of type T after it has passed through JSON: a Date becomes a string, and methods are lost. */
 export type JsonOf<T> = T extends { toJSON(...args: never[]): infer J }
@@ -37,10 +39,31 @@ export function jsonText(value: unknown, problem: string): string | undefined {
   throw new NonRetryableError(`${problem} as JSON: ${reason}`);
 }
 
+/** Returns which limit of the server a JSON text exceeds; null if it exceeds none. */
+function exceededLimit(json: string): string | null {
+  const bytes = bytesOver(MAX_RESULT_BYTES, json);
+  if (bytes !== null) return `${bytes} bytes, but at most ${MAX_RESULT_BYTES} are allowed`;
+  try {
+    checkJsonBounds(json);
+    return null;
+  } catch (error) {
+    return describeError(error).message;
+  }
+}
+
 /**
- * Returns the JSON text of a result. `subject` describes the step or workflow in the error.
+ * Returns the text that the server records for a result: its JSON, encrypted by `seal`. `subject` describes the step or workflow in
+ * the error.
  *
- * @throws {NonRetryableError} If JSON cannot represent the result.
+ * @throws {NonRetryableError} If JSON cannot represent the result, or if the text exceeds a limit of the server.
  */
-export const resultToJson = (value: unknown, subject: string): string | undefined =>
-  jsonText(value, `the result of ${subject} cannot be recorded`);
+export function resultToJson(value: unknown, subject: string, seal: (json: string) => string): string | undefined {
+  const problem = `the result of ${subject} cannot be recorded`;
+  const json = jsonText(value, problem);
+  if (json === undefined) return undefined;
+  const recordedText = seal(json);
+  const limit = exceededLimit(recordedText);
+  if (limit === null) return recordedText;
+  const advice = 'return a simpler value, or store the data elsewhere and return a reference to it';
+  throw new NonRetryableError(`${problem}: it exceeds a limit: ${limit}; ${advice}`);
+}

@@ -14,6 +14,9 @@ export class Problem extends Error {
   }
 }
 
+/** A problem with a value that exceeds a limit. */
+export class LimitProblem extends Problem {}
+
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** Returns a value as an error text shows it: as truncated JSON, or `missing`. */
@@ -35,7 +38,7 @@ export function readFields(value: unknown, path: string): Fields {
 export function readList(value: unknown, path: string): readonly unknown[] {
   if (!Array.isArray(value)) throw new Problem(`${path} must be an array`, describeValue(value));
   if (value.length > LIMITS.maxPlannedAtOnce) {
-    throw new Problem(`${path} has ${value.length} items, but the limit is ${LIMITS.maxPlannedAtOnce} (maxPlannedAtOnce)`);
+    throw new LimitProblem(`${path} has ${value.length} items, but the limit is ${LIMITS.maxPlannedAtOnce} (maxPlannedAtOnce)`);
   }
   return value;
 }
@@ -62,12 +65,12 @@ export function jsonText(value: unknown, path: string): string | undefined {
   const json = readText(value, path);
   const limit = LIMITS.maxStepResultBytes;
   if (json.length > limit || (json.length * 3 > limit && Buffer.byteLength(json) > limit)) {
-    throw new Problem(`${path} has ${Buffer.byteLength(json)} bytes, over the limit of ${limit} (maxStepResultBytes)`);
+    throw new LimitProblem(`${path} has ${Buffer.byteLength(json)} bytes, over the limit of ${limit} (maxStepResultBytes)`);
   }
   try {
     parseJson(json);
   } catch (error) {
-    if (error instanceof JsonBoundsError) throw new Problem(`${path} is JSON text that exceeds a limit: ${error.message}`);
+    if (error instanceof JsonBoundsError) throw new LimitProblem(`${path} is JSON text that exceeds a limit: ${error.message}`);
     throw new Problem(`${path} must be JSON text`, describeValue(json));
   }
   return json;

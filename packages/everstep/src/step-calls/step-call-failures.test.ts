@@ -23,6 +23,8 @@ import { NameError } from './names/index.js';
 
 useSharedEndpoint();
 
+const STEP = { stepId: 1, name: 'a', type: 'Run' };
+
 test('every other response is a failure with a cause, a retry decision and advice', async (t) => {
   const html = { 'content-type': 'text/html' };
   const inTenSeconds = new Date(Math.floor(NOW / 1000) * 1000 + 10_000).toUTCString();
@@ -65,7 +67,14 @@ test('every other response is a failure with a cause, a retry decision and advic
       respondWith(200, PROTOCOL_HEADERS, JSON.stringify({ ...REPLY, base: 4 })),
       'not-protocol',
       never,
-      /base must be/,
+      /base must be.*Check that Everstep supports the SDK version/,
+    ],
+    [
+      'a result over a limit',
+      respondWith(200, PROTOCOL_HEADERS, JSON.stringify({ ...REPLY, done: [{ ...STEP, out: '['.repeat(300) }] })),
+      'not-protocol',
+      never,
+      /done\[0\]\.out is JSON text that exceeds a limit: nested deeper than 256 levels \(.*\)$/,
     ],
     [
       'an unreadable reply with 500',

@@ -1,6 +1,7 @@
 /** Checkpoints: steps in a row that one request executes and reports together. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { MAX_JSON_DEPTH } from '../bounded-json.js';
 import type { WorkflowContext } from '../context.js';
 import { createEndpoint } from '../endpoint.js';
 import { NonRetryableError } from '../errors.js';
@@ -173,6 +174,17 @@ describe('a checkpoint', () => {
         [0, 30],
       ],
     );
+  });
+
+  it('keeps the results before one that exceeds a limit', async () => {
+    const { server, deliver } = pair(async (context) => {
+      await context.run('a', () => 1);
+      await context.run('b', () => JSON.parse('['.repeat(MAX_JSON_DEPTH + 1) + ']'.repeat(MAX_JSON_DEPTH + 1)));
+    });
+    const reply = await deliver(0);
+    assert.ok(reply.kind === 'failed');
+    assert.deepEqual([ids(reply), server.journal.length, reply.retry.kind], [[1], 1, 'never']);
+    assert.match(reply.error.message, /step "b" cannot be recorded: it exceeds a limit: nested deeper than 256 levels/);
   });
 
   it('reports valid times if the clock moves backwards', async (test) => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { MAX_JSON_DEPTH, MAX_RESULT_BYTES } from '../bounded-json.js';
 import type { WorkflowContext } from '../context.js';
 import { createEndpoint, type ServeOptions } from '../endpoint.js';
 import { NonRetryableError, RetryAfterError } from '../errors.js';
@@ -258,6 +259,8 @@ describe('an error from a step or from the code between steps', () => {
     ],
     ['a function', () => () => 1],
     ['a Map', () => new Map([[1, 2]])],
+    ['nested too deeply', () => JSON.parse('['.repeat(MAX_JSON_DEPTH + 1) + ']'.repeat(MAX_JSON_DEPTH + 1))],
+    ['longer than the limit in bytes', () => 'ü'.repeat(MAX_RESULT_BYTES / 2)],
   ];
   for (const [name, action] of unrecordable) {
     it(`fails immediately and names the step if its result is ${name}`, async () => {

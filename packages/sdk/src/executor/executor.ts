@@ -326,8 +326,7 @@ export class Executor {
 
   /** Returns a result as the server records it. */
   private sealResult(result: unknown, subject: string): string | undefined {
-    const text = resultToJson(result, subject);
-    return text === undefined ? undefined : sealText(this.options.encryption, text);
+    return resultToJson(result, subject, (json) => sealText(this.options.encryption, json));
   }
 
   private failedReply(

@@ -1,4 +1,5 @@
 /** One connection of a worker to one node of the server, from the handshake until it is closed. */
+import { bytesOver } from '../encoded-body.js';
 import type { HelloFrame, ServiceFrame, WorkerFrame } from './frames.js';
 import { MISSED_HEARTBEATS } from './frames.js';
 import type { WorkerTime } from './worker-time.js';
@@ -52,8 +53,6 @@ const HELLO_TIMEOUT_MS = 10_000;
 const MAX_JOINED_LENGTH = 1024 * 1024;
 const NORMAL_CLOSURE = 1000;
 const STOPPING = 'the worker is stopping';
-/** Maximum number of bytes of a UTF-16 code unit in UTF-8. */
-const MAX_BYTES_PER_CHARACTER = 3;
 
 const isFrame = (value: unknown): value is ServiceFrame =>
   typeof value === 'object' && value !== null && 'kind' in value && typeof value.kind === 'string';
@@ -286,10 +285,9 @@ export class WorkerConnection {
   /** Returns the JSON of a frame. Replaces an answer that is too long, because the server would close the connection. */
   private frameText(frame: WorkerFrame): string {
     const text = JSON.stringify(frame);
-    const maxBytes = this.welcome?.maxFrameBytes ?? Number.POSITIVE_INFINITY;
-    if (!('id' in frame) || text.length * MAX_BYTES_PER_CHARACTER <= maxBytes) return text;
-    const bytes = new TextEncoder().encode(text).length;
-    return bytes <= maxBytes ? text : JSON.stringify({ kind: 'too-long', id: frame.id, bytes } satisfies WorkerFrame);
+    if (!('id' in frame)) return text;
+    const bytes = bytesOver(this.welcome?.maxFrameBytes ?? Number.POSITIVE_INFINITY, text);
+    return bytes === null ? text : JSON.stringify({ kind: 'too-long', id: frame.id, bytes } satisfies WorkerFrame);
   }
 
   /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { StepRequest } from '@everstep/sdk/protocol';
+import { MAX_RESULT_BYTES, type StepRequest } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import { parseReply } from './parse-reply.js';
 
@@ -180,26 +180,27 @@ describe('a reply with several results', () => {
     });
 });
 
-test('rejects a result over the limit and names the limit', () => {
+test('rejects a result over the limit, which the SDK also checks, and names the limit', () => {
+  assert.equal(MAX_RESULT_BYTES, LIMITS.maxStepResultBytes);
   const out = JSON.stringify('ä'.repeat(LIMITS.maxStepResultBytes / 2));
   const parsed = parse({ ...PROGRESS, done: [run(2, { out })] });
-  assert.ok(!parsed.ok);
+  assert.ok(!parsed.ok && parsed.exceedsLimit);
   assert.match(parsed.problem, /done\[0\]\.out has \d+ bytes, over the limit .*maxStepResultBytes/);
 });
 
 test('rejects a reply or result that is nested too deep before parsing it', () => {
   const summary = 'the body is JSON that exceeds a limit: nested deeper than 256 levels';
-  for (const bracket of ['[', '{"a":'])
-    assert.deepEqual(parseReply(bracket.repeat(1_000_000), REQUEST, NOW), { ok: false, problem: summary, summary });
+  const tooDeep = { ok: false, problem: summary, summary, exceedsLimit: true };
+  for (const bracket of ['[', '{"a":']) assert.deepEqual(parseReply(bracket.repeat(1_000_000), REQUEST, NOW), tooDeep);
   const parsed = parse({ ...PROGRESS, done: [run(3, { out: '['.repeat(1_000) })] });
-  assert.ok(!parsed.ok);
+  assert.ok(!parsed.ok && parsed.exceedsLimit);
   assert.match(parsed.problem, /out is JSON text that exceeds a limit: nested deeper than 256 levels/);
 });
 
 test('rejects a body that is not JSON', () => {
   const summary = 'the body is not JSON';
-  for (const body of ['', '<html>', '{"protocol":1', '\0'])
-    assert.deepEqual(parseReply(body, REQUEST, NOW), { ok: false, problem: summary, summary });
+  const notJson = { ok: false, problem: summary, summary, exceedsLimit: false };
+  for (const body of ['', '<html>', '{"protocol":1', '\0']) assert.deepEqual(parseReply(body, REQUEST, NOW), notJson);
 });
 
 test('new positions of a fork skip positions that are already recorded, and no others', () => {

@@ -27,6 +27,7 @@ import {
   type Fields,
   integer,
   jsonText,
+  LimitProblem,
   milliseconds,
   Problem,
   readFields,
@@ -37,8 +38,8 @@ import { plannedStep } from './parse-planned-step.js';
 
 export type ParsedReply =
   | { readonly ok: true; readonly reply: StepReply }
-  /** `summary` is the problem without quotes from the body. */
-  | { readonly ok: false; readonly problem: string; readonly summary: string };
+  /** `summary` is the problem without quotes from the body. `exceedsLimit` is true if the reply is well-formed but too large. */
+  | { readonly ok: false; readonly problem: string; readonly summary: string; readonly exceedsLimit: boolean };
 
 const KNOWN_STEP_TYPES: ReadonlyMap<unknown, StepType> = new Map(STEP_TYPES.map((type) => [type, type]));
 const REFUSALS: ReadonlyMap<unknown, RefusedReply['code']> = new Map(
@@ -252,9 +253,9 @@ export function parseReply(body: string, request: StepRequest, now: number): Par
   } catch (error) {
     if (error instanceof JsonBoundsError) {
       const problem = `the body is JSON that exceeds a limit: ${error.message}`;
-      return { ok: false, problem, summary: problem };
+      return { ok: false, problem, summary: problem, exceedsLimit: true };
     }
-    return { ok: false, problem: NOT_JSON, summary: NOT_JSON };
+    return { ok: false, problem: NOT_JSON, summary: NOT_JSON, exceedsLimit: false };
   }
   return readReply(frame, request, now);
 }
@@ -264,7 +265,8 @@ export function readReply(frame: unknown, request: StepRequest, now: number): Pa
   try {
     return { ok: true, reply: readReplyFrame(readFields(frame, 'the body'), request, now) };
   } catch (problem) {
-    if (problem instanceof Problem) return { ok: false, problem: problem.message, summary: problem.summary };
-    throw problem;
+    if (!(problem instanceof Problem)) throw problem;
+    const { message, summary } = problem;
+    return { ok: false, problem: message, summary, exceedsLimit: problem instanceof LimitProblem };
   }
 }

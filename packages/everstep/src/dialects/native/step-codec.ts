@@ -63,15 +63,17 @@ function read(response: EndpointResponse, { request, hidesData }: StepCall, now:
   const otherSdk = otherSdkProblem(headers, 'native');
   if (otherSdk !== null) return failure('refused', otherSdk, NEVER);
   let problem: string | undefined;
+  let advice = '';
   if (version !== undefined) {
     const parsedReply = parseReply(body.toString('utf8'), request, now);
     if (parsedReply.ok) return { kind: 'reply', reply: parsedReply.reply, ...envelope };
     problem = hidesData ? parsedReply.summary : parsedReply.problem;
+    if (!parsedReply.exceedsLimit) advice = '. Check that Everstep supports the SDK version at the endpoint';
   }
   if (problem !== undefined && (isSuccess || status === NON_RETRYABLE_STATUS)) {
     return failure(
       'not-protocol',
-      `the endpoint returned ${status} with ${header}: ${version}, but the body is not a valid reply: ${problem} (${describeBody(response, hidesData)}). Check that Everstep supports the SDK version at the endpoint`,
+      `the endpoint returned ${status} with ${header}: ${version}, but the body is not a valid reply: ${problem} (${describeBody(response, hidesData)})${advice}`,
       NEVER,
     );
   }
