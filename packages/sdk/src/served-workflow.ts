@@ -7,6 +7,7 @@ import { type CheckpointOptions, checkpointOf } from './executor/checkpoint.js';
 import type { Execution } from './executor/execution.js';
 import { Executor, refusal } from './executor/executor.js';
 import { HeldRuns } from './executor/held-runs.js';
+import { sharesPromises } from './executor/runtime.js';
 import { readCheckRequest, readStepRequest } from './executor/step-request.js';
 import { callFailureFunction, type FailureFunction, readFailureNotice } from './failure-function.js';
 import { readsSourceLines } from './failures/source-line.js';
@@ -90,8 +91,7 @@ const NO_FAILURE_FUNCTION = 'this workflow has no failureFunction; add the optio
 const NOT_A_NOTICE = 'the body is not a failure notice; only the server may send this request';
 
 function heldRunsFor(option: boolean | HoldOptions | undefined): HeldRuns | null {
-  const isCloudflare = typeof navigator === 'object' && navigator.userAgent === 'Cloudflare-Workers';
-  if (option === false || (option === undefined && isCloudflare)) return null;
+  if (option === false || (option === undefined && !sharesPromises())) return null;
   const { max, idleMs } = { ...DEFAULT_HOLD, ...(typeof option === 'object' ? option : {}) };
   if (!(Number.isSafeInteger(max) && max >= 1))
     throw new RangeError(`holdRuns.max must be a whole number of at least 1, not ${max}`);

@@ -10,16 +10,23 @@ class Bench {
   now = 0;
   fetches = 0;
   respond: () => Response | Promise<Response> = () => Response.json({ keys: [a, b] });
-  readonly set = new KeySet({
-    url: 'https://service.test/v2/jwks/qi_1',
-    fetch: async (_url, init) => {
-      this.fetches++;
-      assert.ok(init?.signal, 'a fetch has a timeout');
-      return this.respond();
-    },
-    elapsedMs: () => this.now,
-  });
+  readonly set: KeySet;
+
+  constructor({ sharesFetches = true } = {}) {
+    this.set = new KeySet({
+      url: 'https://service.test/v2/jwks/qi_1',
+      fetch: async (_url, init) => {
+        this.fetches++;
+        assert.ok(init?.signal, 'a fetch has a timeout');
+        return this.respond();
+      },
+      elapsedMs: () => this.now,
+      sharesFetches,
+    });
+  }
 }
+
+const neverEnds = () => new Promise<Response>(() => {});
 
 test('concurrent lookups fetch the keys once', async () => {
   const bench = new Bench();
@@ -28,6 +35,28 @@ test('concurrent lookups fetch the keys once', async () => {
   bench.now = FRESH_MS - 1;
   assert.equal(bench.set.find('a') instanceof Promise, false, 'known keys are returned synchronously');
   assert.equal(bench.fetches, 1);
+});
+
+test('a fetch that never ends, because its request was canceled, delays no later lookup', async () => {
+  const bench = new Bench();
+  bench.respond = neverEnds;
+  void bench.set.find('a');
+  bench.respond = () => Response.json({ keys: [a] });
+  bench.now = 6_000;
+  assert.deepEqual(await bench.set.find('a'), a);
+  assert.equal(await bench.set.find('c'), null);
+  assert.equal(bench.fetches, 2);
+});
+
+test('no request waits for the fetch of another one on a runtime that does not permit it', async () => {
+  const bench = new Bench({ sharesFetches: false });
+  bench.respond = neverEnds;
+  void bench.set.find('a');
+  bench.respond = () => Response.json({ keys: [a] });
+  const found = await Promise.all([bench.set.find('a'), bench.set.find('a')]);
+  assert.deepEqual(found, [a, a]);
+  assert.equal(await bench.set.find('c'), null);
+  assert.equal(bench.fetches, 3);
 });
 
 test('an unknown key is looked up with a rate limit', async () => {

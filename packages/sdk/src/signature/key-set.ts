@@ -2,6 +2,7 @@
  * The public keys of a queue instance, fetched from the server when a signature needs them, and cached. The duration
  * and size of a fetch are limited. An unknown key causes another fetch, with a rate limit.
  */
+import { sharesPromises } from '../executor/runtime.js';
 import type { PublicSigningKey } from './cryptography.js';
 
 const FETCH_TIMEOUT_MS = 5_000;
@@ -11,7 +12,7 @@ const MAX_KEYS = 16;
 export const FRESH_MS = 10 * 60_000;
 /** How long keys are used if they cannot be fetched, in milliseconds. */
 export const STALE_MS = 60 * 60_000;
-/** Shortest time between two fetches, in milliseconds. */
+/** Shortest time between the end of a fetch and the next one, in milliseconds. */
 export const REFETCH_MS = 30_000;
 
 /** The reason why a key is not available. */
@@ -27,6 +28,14 @@ export interface KeySetOptions {
   readonly fetch: typeof fetch;
   /** Monotonic time in milliseconds. */
   readonly elapsedMs: () => number;
+  /** Whether a request may wait for the fetch of another request. If not, each one fetches the keys. */
+  readonly sharesFetches: boolean;
+}
+
+/** A fetch that has not ended. */
+interface PendingFetch {
+  readonly ended: Promise<void>;
+  readonly startedAt: number;
 }
 
 function isKey(value: unknown): value is PublicSigningKey {
@@ -65,9 +74,10 @@ export class KeySet {
   private readonly options: KeySetOptions;
   private keys: readonly PublicSigningKey[] = [];
   private fetchedAt = Number.NEGATIVE_INFINITY;
-  private lastAttemptAt = Number.NEGATIVE_INFINITY;
+  /** Time when the last fetch ended. A fetch whose request was canceled may never end. */
+  private attemptEndedAt = Number.NEGATIVE_INFINITY;
   private problem: string | null = null;
-  private pendingFetch: Promise<void> | null = null;
+  private pendingFetch: PendingFetch | null = null;
 
   constructor(options: KeySetOptions) {
     this.options = options;
@@ -77,8 +87,8 @@ export class KeySet {
   find(kid: string): KeyLookup | Promise<KeyLookup> {
     const key = this.keyOf(kid);
     if (key && this.ageMs() < FRESH_MS) return key;
-    const pendingFetch = this.fetchIfAllowed();
-    return pendingFetch ? pendingFetch.then(() => this.lookUp(kid)) : this.lookUp(kid);
+    const fetchEnded = this.fetchIfAllowed();
+    return fetchEnded ? fetchEnded.then(() => this.lookUp(kid)) : this.lookUp(kid);
   }
 
   private keyOf(kid: string): PublicSigningKey | undefined {
@@ -98,14 +108,15 @@ export class KeySet {
 
   /** Fetches the keys, or returns null if the last fetch was too recent. */
   private fetchIfAllowed(): Promise<void> | null {
-    if (this.pendingFetch) return this.pendingFetch;
     const now = this.options.elapsedMs();
-    if (now - this.lastAttemptAt < REFETCH_MS) return null;
-    this.lastAttemptAt = now;
-    this.pendingFetch = this.fetchKeys().finally(() => {
-      this.pendingFetch = null;
+    if (this.pendingFetch && now - this.pendingFetch.startedAt <= FETCH_TIMEOUT_MS) return this.pendingFetch.ended;
+    if (now - this.attemptEndedAt < REFETCH_MS) return null;
+    const ended = this.fetchKeys().finally(() => {
+      this.attemptEndedAt = this.options.elapsedMs();
+      if (this.pendingFetch?.ended === ended) this.pendingFetch = null;
     });
-    return this.pendingFetch;
+    if (this.options.sharesFetches) this.pendingFetch = { ended, startedAt: now };
+    return ended;
   }
 
   private async fetchKeys(): Promise<void> {
@@ -143,6 +154,7 @@ export function keySetAt(url: string): KeySet {
     // Looked up at each call, so that test doubles of the global function are used.
     fetch: (input, init) => globalThis.fetch(input, init),
     elapsedMs: () => performance.now(),
+    sharesFetches: sharesPromises(),
   });
   keySets.set(url, keySet);
   return keySet;
