@@ -78,8 +78,11 @@ export interface WorkerLinkOptions {
   readonly heartbeatMs: number;
   /** Called when the number of free slots, or whether the connection accepts work, has changed. */
   readonly onSlotsChanged: (link: WorkerLink) => void;
-  /** Called once, when the connection has ended. `reason` contains no text from the worker. */
-  readonly onEnded: (link: WorkerLink, reason: string) => void;
+  /**
+   * Called once, when the connection has ended. `reason` contains no text from the worker. `closeCode` is the WebSocket close code,
+   * if the worker or the network has ended the connection.
+   */
+  readonly onEnded: (link: WorkerLink, reason: string, closeCode?: number) => void;
 }
 
 /** WebSocket close codes. */
@@ -245,7 +248,7 @@ export class WorkerLink {
     this.outgoingFrames = this.outgoingFrames.filter(({ exchange }) => exchange === null);
     this.flush();
     this.options.socket.close(code, reason.slice(0, MAX_REASON_LENGTH));
-    this.end(reason);
+    this.endWith(reason);
   }
 
   /** Sends no more work, because the worker drains or the transport has ended. Messages that have arrived are still handled. */
@@ -256,14 +259,18 @@ export class WorkerLink {
   }
 
   /** Called when the transport has ended the connection. */
-  end(reason = 'the connection was closed'): void {
+  end(closeCode?: number): void {
+    this.endWith('the connection was closed', closeCode);
+  }
+
+  private endWith(reason: string, closeCode?: number): void {
     if (this.isClosed) return;
     this.isClosed = true;
     this.cancelHeartbeat();
     this.cancelUnreadTimer?.();
     this.cancelDeadlines();
     for (const [id, { finish }] of [...this.exchanges]) finish({ kind: 'lost', started: id <= this.startedThrough });
-    this.options.onEnded(this, reason);
+    this.options.onEnded(this, reason, closeCode);
   }
 
   private receiveAll(text: string, recordedPromises: Set<Promise<void>> | null): void {

@@ -10,7 +10,17 @@ export interface SocketLike {
   binaryType: string;
   send(data: string): void;
   close(code?: number, reason?: string): void;
-  addEventListener(type: string, listener: (event: { readonly data?: unknown; readonly reason?: string }) => void): void;
+  addEventListener(type: string, listener: (event: SocketEvent) => void): void;
+}
+
+/** The part of the events of a socket that a connection reads. */
+interface SocketEvent {
+  readonly data?: unknown;
+  readonly reason?: string;
+  /** Close code. */
+  readonly code?: number;
+  readonly message?: string;
+  readonly error?: unknown;
 }
 
 /** Constructor of a socket, such as the global WebSocket. */
@@ -82,7 +92,7 @@ class FailedSocket implements SocketLike {
 
   send(): void {}
   close(): void {}
-  addEventListener(type: string, listener: (event: { readonly reason?: string }) => void): void {
+  addEventListener(type: string, listener: (event: SocketEvent) => void): void {
     const { reason } = this;
     if (type === 'close') this.time.endOfTurn(() => listener({ reason }));
   }
@@ -95,6 +105,12 @@ function openSocket(Socket: SocketConstructor, url: string, time: WorkerTime): S
     return new FailedSocket(error instanceof Error ? error.message : String(error), time);
   }
 }
+
+const inParentheses = (detail: string | undefined): string => (detail ? ` (${detail})` : '');
+
+/** Returns the message of an error event. Not all runtimes set it. */
+const errorMessageOf = ({ message, error }: SocketEvent): string | undefined =>
+  message || (error instanceof Error ? error.message : undefined);
 
 export class WorkerConnection {
   private readonly socket: SocketLike;
@@ -134,8 +150,12 @@ export class WorkerConnection {
       if (!this.hasEnded) this.socket.send(JSON.stringify([hello]));
     });
     this.socket.addEventListener('message', ({ data }) => this.receive(data));
-    this.socket.addEventListener('error', () => this.end('the connection could not be opened or was interrupted'));
-    this.socket.addEventListener('close', ({ reason }) => this.end(reason || 'the connection was closed'));
+    this.socket.addEventListener('error', (event) =>
+      this.end(`the connection could not be opened or was interrupted${inParentheses(errorMessageOf(event))}`),
+    );
+    this.socket.addEventListener('close', ({ reason, code }) =>
+      this.end(`${reason || 'the connection was closed'}${inParentheses(code === undefined ? undefined : `code ${code}`)}`),
+    );
   }
 
   /** Number of requests in progress. */

@@ -183,6 +183,25 @@ it('waits longer for a message that the server has announced, and shows meanwhil
   await worker.close(0);
 });
 
+it('reports why a connection was lost', async () => {
+  const interrupted = 'the connection could not be opened or was interrupted';
+  const table: readonly (readonly [type: string, event: Parameters<Listener>[0], message: string])[] = [
+    ['error', { message: 'Max payload size exceeded' }, `${interrupted} (Max payload size exceeded)`],
+    ['error', { message: '', error: new Error('refused') }, `${interrupted} (refused)`],
+    ['error', {}, interrupted],
+    ['close', { code: 1006, reason: '' }, 'the connection was closed (code 1006)'],
+    ['close', { code: 1008, reason: 'the worker reads too slowly' }, 'the worker reads too slowly (code 1008)'],
+    ['close', {}, 'the connection was closed'],
+  ];
+  for (const [type, event, message] of table) {
+    const { worker, socket, problems } = start();
+    socket().welcome();
+    socket().emit(type, event);
+    assert.deepEqual(problems, [`ws://service/v2/workers/connect: ${message}`]);
+    await worker.close(0);
+  }
+});
+
 it('reads what has arrived before it gives up a connection after a blocked event loop', async () => {
   const { worker, socket, time, problems } = start();
   socket().welcome();

@@ -315,10 +315,11 @@ export class WorkerAcceptor {
       heartbeatMs: LIMITS.workerHeartbeatMs,
       socket: workerSocket,
       onSlotsChanged: (changed) => pools.slotsChanged(changed),
-      onEnded: (ended, reason) => {
+      onEnded: (ended, reason, closeCode) => {
         this.links.delete(ended);
         pools.remove(ended);
-        log.info({ ...logFields, reason, durationMs: clock.now() - ended.connectedAt }, 'worker disconnected');
+        const durationMs = clock.now() - ended.connectedAt;
+        log.info({ ...logFields, reason, ...(closeCode === undefined ? {} : { closeCode }), durationMs }, 'worker disconnected');
       },
     });
     socket.once('close', release);

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ServiceFrame } from '@everstep/sdk/protocol';
+import type { WebSocket } from 'ws';
 import { LIMITS } from '../../config/limits.js';
 import { LONG_BYTES, type WorkSlices } from '../../fairness/work-slices.js';
 import type { WorkerLink, WorkerRequest } from '../../worker-connections/worker-link.js';
@@ -198,6 +199,28 @@ test('ends the connection of a worker that does not read, without waiting for it
   assert.match(String(details?.reason), /the worker (reads too slowly|did not send anything for too long)/);
   worker.socket.resume();
   assert.equal((await worker.closed).code, 1006);
+  await harness.close();
+});
+
+test('logs the code with which a connection was closed, but no text of the worker', async () => {
+  const harness = await WorkerHarness.open();
+  const ends: readonly ((socket: WebSocket) => void)[] = [
+    (socket) => socket.close(1009, 'secret'),
+    (socket) => socket.terminate(),
+  ];
+  for (const end of ends) {
+    const { worker } = await harness.connect();
+    end(worker.socket);
+    while (harness.pools.links.length > 0) await turn();
+  }
+  const lines = harness.api.logged.filter(({ message }) => message === 'worker disconnected');
+  assert.deepEqual(
+    lines.map(({ details: { reason, closeCode } }) => [reason, closeCode]),
+    [
+      ['the connection was closed', 1009],
+      ['the connection was closed', 1006],
+    ],
+  );
   await harness.close();
 });
 

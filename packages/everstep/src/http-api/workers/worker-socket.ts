@@ -62,7 +62,8 @@ export class WorkerSocket implements FrameSocket {
   private readonly unrecordedReplies = new Set<ReplyBytes>();
   private readonly pauseReasons = new Set<object>();
   private isClosing = false;
-  private hasTransportEnded = false;
+  /** Close code of the transport; null until it has ended. */
+  private closeCode: number | null = null;
   /** Number of messages that have arrived and wait to be handled. */
   private waitingTexts = 0;
   /** The message that is being sent in parts, then the messages that wait for its end. Empty if none is sent in parts. */
@@ -82,10 +83,10 @@ export class WorkerSocket implements FrameSocket {
     // Workers use frames for heartbeats.
     socket.on('ping', () => link.countUnexpected(0));
     socket.on('pong', () => link.countUnexpected(0));
-    socket.once('close', () => {
+    socket.once('close', (code) => {
       this.replyBytes?.release();
       for (const replyBytes of this.unrecordedReplies) replyBytes.release();
-      this.hasTransportEnded = true;
+      this.closeCode = code;
       link.stopWork();
       this.endWhenHandled(link);
     });
@@ -202,7 +203,7 @@ export class WorkerSocket implements FrameSocket {
 
   /** Ends the link when the transport has ended and all messages are handled: the last one may contain replies. */
   private endWhenHandled(link: WorkerLink): void {
-    if (this.hasTransportEnded && this.waitingTexts === 0) link.end();
+    if (this.closeCode !== null && this.waitingTexts === 0) link.end(this.closeCode);
   }
 
   /** Returns a function that frees the memory of a message. */
