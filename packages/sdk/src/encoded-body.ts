@@ -40,6 +40,9 @@ export const base64Of = (body: EncodedBody): string => (body.encoding === 'base6
 /** Returns the body as text. Bytes that are not UTF-8 are replaced. */
 export const textOf = (body: EncodedBody): string => (body.encoding === 'utf8' ? body.data : lenientUtf8.decode(bytesOf(body)));
 
+/** Parses JSON that others wrote, with or without a byte order mark. Throws SyntaxError. */
+export const parseReceivedJson = (text: string): unknown => JSON.parse(text.replace(/^\uFEFF/, ''));
+
 /** Maximum number of bytes of a UTF-16 code unit in UTF-8. */
 const MAX_BYTES_PER_CODE_UNIT = 3;
 

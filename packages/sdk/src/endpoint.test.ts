@@ -139,6 +139,8 @@ describe('the workflow context', () => {
   const payloads: readonly (readonly [string, Partial<RunInput>, unknown])[] = [
     ['JSON', utf8('{"a":1}', 'application/json; charset=utf-8'), { a: 1 }],
     ['JSON of a vendor type', utf8('[1]', 'application/vnd.order+json'), [1]],
+    ['JSON with a byte order mark', utf8('\uFEFF{"a":1}', 'application/json'), { a: 1 }],
+    ['JSON with a byte order mark and without a content type', utf8('\uFEFF{"a":1}'), { a: 1 }],
     ['JSON without a content type', utf8('{"a":1}'), { a: 1 }],
     ['JSON that curl labels as a form', utf8('{"a":1}', 'application/x-www-form-urlencoded'), { a: 1 }],
     ['a form', utf8('a=1&b=2', 'application/x-www-form-urlencoded'), 'a=1&b=2'],

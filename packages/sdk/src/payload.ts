@@ -1,5 +1,5 @@
 /** Reads the payload of a run for the workflow. */
-import { bytesOf, isJsonType } from './encoded-body.js';
+import { bytesOf, isJsonType, parseReceivedJson } from './encoded-body.js';
 import { jsonProblem, PayloadError } from './errors.js';
 import type { RunInput } from './protocol.js';
 
@@ -61,7 +61,7 @@ function defaultPayload({ text, bytes, contentType: declaredType }: RawPayload):
   if (text === '') return undefined;
   if (contentType !== undefined && !isJsonType(contentType)) return text;
   try {
-    return JSON.parse(text);
+    return parseReceivedJson(text);
   } catch (error) {
     if (contentType === undefined) return text;
     throw new PayloadError(`the payload has content type ${contentType} but is not valid JSON: ${jsonProblem(error)}`);

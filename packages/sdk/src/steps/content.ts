@@ -1,5 +1,5 @@
 /** Converts values that steps send to bodies with a content type, and received bodies to values. */
-import { bytesOf, encodeBody, isJsonType, textOf } from '../encoded-body.js';
+import { bytesOf, encodeBody, isJsonType, parseReceivedJson, textOf } from '../encoded-body.js';
 import { openBody, type PayloadCipher } from '../encryption/envelope.js';
 import { jsonProblem, PayloadError } from '../errors.js';
 import type { EncodedBody, EventContent } from '../protocol.js';
@@ -32,8 +32,8 @@ function textOrBytes(body: EncodedBody, contentType: string | undefined): string
   return body.encoding === 'utf8' && !contentType?.trim().toLowerCase().startsWith(BYTES_TYPE) ? body.data : bytesOf(body);
 }
 
-/** Parses JSON, with or without a byte order mark. Throws SyntaxError. */
-const parseBody = (body: EncodedBody): unknown => JSON.parse(textOf(body).replace(/^\uFEFF/, ''));
+/** Parses a JSON body. Throws SyntaxError. */
+const parseBody = (body: EncodedBody): unknown => parseReceivedJson(textOf(body));
 
 /** Returns the decrypted content of an event. A request to a webhook comes from a third party, which does not encrypt. */
 const openContent = (content: EventContent, cipher: PayloadCipher | undefined): EventContent =>
