@@ -5,6 +5,7 @@ import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { type Context, type ContextManager, context, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import type { WorkflowContext } from './context.js';
 import { createEndpoint } from './endpoint.js';
+import { stepScopeOf } from './executor/step-scope.js';
 import { traceSteps } from './opentelemetry.js';
 import type { StepRequest } from './protocol.js';
 import { performWork } from './worker/perform-work.js';
@@ -90,6 +91,17 @@ test('over a connection, each step also has its own attempt as the active span',
   const workflows = new Map([['flow', endpoint.workflow]]);
   await performWork(workflows, { id: 1, kind: 'step', workflow: 'flow', request: request(1) } as never);
   assert.deepEqual(seen, [spanIdOf(1), spanIdOf(1)]);
+});
+
+test('steps are traced if the app contains several copies of the SDK, as with Next.js', async () => {
+  const copyOf = async (path: string) => import(new URL(`${path}?copy`, import.meta.url).href);
+  const copy: typeof import('./executor/step-scope.js') = await copyOf('./executor/step-scope.js');
+  assert.notEqual(copy.stepScopeOf, stepScopeOf);
+  const scope = copy.stepScopeOf(request(1));
+  assert.equal(
+    scope?.(() => trace.getSpanContext(context.active())?.spanId),
+    spanIdOf(1),
+  );
 });
 
 test('the span of an instrumented server stays active, because it is a child of the attempt', async () => {

@@ -7,16 +7,21 @@ export type StepScope = (action: () => unknown) => unknown;
 /** Returns the scope for a trace context, or null. Called in the async context of the request. */
 export type TraceScopeFactory = (trace: TraceContext) => StepScope | null;
 
-let createTraceScope: TraceScopeFactory | null = null;
+const FACTORY = Symbol.for('everstep.stepScope');
+
+/** Contains the factory. Bundlers such as that of Next.js load this module several times in one process. */
+const sharedByCopies = globalThis as { [FACTORY]?: TraceScopeFactory | null };
 
 /** Sets the factory of scopes for all workflows of this process. Null removes it. */
 export function setStepScope(factory: TraceScopeFactory | null): void {
-  createTraceScope = factory;
+  sharedByCopies[FACTORY] = factory;
 }
 
 /** Returns the scope of a request; null if there is none. */
-export const stepScopeOf = ({ trace }: Pick<StepRequest, 'trace'>): StepScope | null =>
-  createTraceScope && trace ? createTraceScope(trace) : null;
+export function stepScopeOf({ trace }: Pick<StepRequest, 'trace'>): StepScope | null {
+  const createTraceScope = sharedByCopies[FACTORY];
+  return createTraceScope && trace ? createTraceScope(trace) : null;
+}
 
 /** Runs actions so that the code that they call can determine which action called it. */
 export interface ActionScope<Action> {
