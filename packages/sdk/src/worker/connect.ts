@@ -1,13 +1,14 @@
 /** Serves workflows over connections that the app opens to the server. The app does not need its own address. */
 import { requireOption } from '../client/configuration.js';
 import type { Workflow } from '../context.js';
+import { bytesOver } from '../encoded-body.js';
 import type { EncryptionOptions } from '../encryption/envelope.js';
 import type { WorkflowEndpoint } from '../endpoint.js';
 import { HookCaller, type WorkflowHooks } from '../hooks/workflow-hooks.js';
 import { PROTOCOL_VERSION } from '../protocol.js';
 import type { WorkflowHandler } from '../serve.js';
 import { createServedWorkflow, type ServedWorkflow } from '../served-workflow.js';
-import { CONNECTION_VERSION, type HelloFrame } from './frames.js';
+import { CONNECTION_VERSION, type HelloFrame, MAX_HELLO_BYTES } from './frames.js';
 import { performWork } from './perform-work.js';
 import { type DrainSignal, onDrainSignal } from './signals.js';
 import { Worker, type WorkerState } from './worker.js';
@@ -101,9 +102,24 @@ function validWorkflowNames<Name extends string>({ app, workflows, maxConcurrenc
 
 const hostName = (): string | undefined => (typeof process === 'object' ? process.env.HOSTNAME : undefined);
 
+/** Maximum size of the header of a WebSocket frame. */
+const FRAME_HEADER_BYTES = 14;
+
+/** The server would close the connection without a reason. */
+function checkSize(hello: HelloFrame): void {
+  const limit = MAX_HELLO_BYTES - FRAME_HEADER_BYTES;
+  const bytes = bytesOver(limit, JSON.stringify([hello]));
+  if (bytes === null) return;
+  throw new RangeError(
+    `the names of the workflows and the other options take ${bytes} bytes, but the server accepts at most ${limit} bytes: use ` +
+      'shorter names, or divide the workflows among several calls of connect',
+  );
+}
+
 /**
- * Starts the worker of `connect`. Tests call it with their own clock. The options must be valid.
+ * Starts the worker of `connect`. Tests call it with their own clock. The names must be valid.
  *
+ * @throws {RangeError} If the names and the other options are too long together.
  * @throws {TypeError} If the base URL is malformed, or the runtime has no WebSocket.
  * @throws {EverstepError} If the base URL or the token is missing.
  */
@@ -125,6 +141,7 @@ export function startWorker<Name extends string>(
     ...(version === undefined ? {} : { version }),
     ...(host === undefined ? {} : { host }),
   };
+  checkSize(hello);
   const hooks = options.hooks && options.hooks.length > 0 ? new HookCaller(options.hooks) : undefined;
   let stopListening = (): void => {};
   const worker = new Worker({

@@ -11,7 +11,10 @@ export const CONNECTION_VERSION = 1;
 /** Path of the connection at the server. */
 export const CONNECT_PATH = '/v2/workers/connect';
 
-/** First frame of a worker. It must be the only frame of its message, which is at most 128 KiB long. */
+/** Maximum size of the first message of a worker, with the header of its WebSocket frame. */
+export const MAX_HELLO_BYTES = 128 * 1024;
+
+/** First frame of a worker. It must be the only frame of its message, which has at most MAX_HELLO_BYTES. */
 export interface HelloFrame {
   readonly kind: 'hello';
   readonly connection: number;

@@ -4,7 +4,7 @@ import type { WorkflowContext } from '../context.js';
 import { serve } from '../serve.js';
 import type { StepRequest } from '../step-protocol.js';
 import { type ConnectOptions, startWorker } from './connect.js';
-import type { ConnectionNode, ServiceFrame, WorkerFrame } from './frames.js';
+import { type ConnectionNode, MAX_HELLO_BYTES, type ServiceFrame, type WorkerFrame } from './frames.js';
 import type { Worker } from './worker.js';
 import type { SocketLike } from './worker-connection.js';
 import type { WorkerTime } from './worker-time.js';
@@ -409,6 +409,21 @@ test('closes twice at the same time while work is in progress', async () => {
   finish();
   await closing;
   assert.ok(latest().kinds().includes('answer'));
+});
+
+test('rejects names and other options that are too long together, instead of reconnecting forever', async () => {
+  // The header of a WebSocket frame takes 14 bytes.
+  const maxBytes = MAX_HELLO_BYTES - 14;
+  const { worker } = start({ version: '' });
+  latest().open();
+  const hello = JSON.stringify(latest().frames);
+  await worker.close(GRACE_MS);
+  const version = 'v'.repeat(maxBytes - hello.length);
+  assert.throws(() => start({ version: `${version}v` }), {
+    name: 'RangeError',
+    message: /take 131059 bytes, .* at most 131058 bytes/,
+  });
+  assert.doesNotThrow(() => start({ version }));
 });
 
 test('tries again when the constructor of the socket fails', () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectRaw, type Socket } from 'node:net';
 import { after, before, test } from 'node:test';
+import { MAX_HELLO_BYTES } from '@everstep/sdk/protocol';
 import { WebSocket } from 'ws';
 import { LIMITS } from '../../config/limits.js';
 import type { TokenScope } from '../../ports/stores/accounts/named-tokens.js';
@@ -130,6 +131,7 @@ test('a permanent token, a deleted instance and a change on another node end con
 });
 
 test('closes a connection that sends too much before it is accepted, in one chunk or in many', async () => {
+  assert.equal(LIMITS.maxWorkerHelloBytes, MAX_HELLO_BYTES, 'the SDK checks the same limit');
   const long = textFrame('x'.repeat(LIMITS.maxWorkerHelloBytes + 1));
   const together = raw();
   together.socket.write(Buffer.concat([Buffer.from(`${HANDSHAKE}\r\n`), long]));
