@@ -22,8 +22,8 @@ export function managementListener({ host, managementAddress }: Config): Listene
 }
 
 /** Returns whether a proxy terminates TLS but is not trusted. Every client then seems to have the address of the proxy. */
-export const lacksTrustedProxy = ({ publicUrl, trustedProxies, tls }: Config): boolean =>
-  !tls && publicUrl?.startsWith('https:') === true && trustedProxies.length === 0;
+export const lacksTrustedProxy = ({ publicUrl, dashboardUrl, trustedProxies, tls }: Config): boolean =>
+  !tls && trustedProxies.length === 0 && [publicUrl, dashboardUrl].some((url) => url?.startsWith('https:'));
 
 /** Returns the addresses of this machine that reach a socket bound to `address`, which may be a wildcard. */
 export function addressesOf(address: string, readInterfaces = networkInterfaces): readonly string[] {

@@ -135,8 +135,8 @@ export interface HttpApiDependencies {
   readonly acceptsQueryTokens?: boolean;
   /** Whether each request is logged at `info` with its caller. Default: false. */
   readonly isAccessLogEnabled?: boolean;
-  /** Whether the public URL is https. Default: false. */
-  readonly isPublicHttps?: boolean;
+  /** Whether clients use https, regardless of what a proxy reports. Default: false. */
+  readonly usesHttps?: boolean;
   /** The connected workers. If absent, no worker can connect. */
   readonly workers?: {
     readonly pools: WorkerPools;
@@ -325,7 +325,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     defaultRegion,
     workers: createAcceptor(dependencies, { maxHeldConnections, sharedCapacity }),
     trustedProxies: dependencies.trustedProxies ?? [],
-    isPublicHttps: dependencies.isPublicHttps ?? false,
+    usesHttps: dependencies.usesHttps ?? false,
     tls: dependencies.tls ?? null,
     observer: dependencies.observer ?? NO_OBSERVER,
     acceptsQueryTokens: dependencies.acceptsQueryTokens ?? true,

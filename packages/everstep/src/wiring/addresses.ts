@@ -15,6 +15,20 @@ export interface ListeningAddresses {
   readonly listeners: readonly OwnListener[];
 }
 
+/** Returns the URL at which users reach the dashboard, as far as the configuration states it. */
+function configuredDashboardUrl({ dashboardUrl, managementAddress, publicUrl, signIn }: Config): string | null {
+  if (dashboardUrl !== null) return dashboardUrl;
+  // The public URL does not serve the dashboard if the management API has its own address.
+  if (publicUrl !== null && managementAddress === null) return publicUrl;
+  return signIn?.redirectUrl ? new URL(signIn.redirectUrl).origin : null;
+}
+
+/** Returns whether clients use https for an API, according to its configured URL. A proxy may report something else. */
+export function usesHttps(config: Config, serves: 'runtime' | 'management' | 'both'): boolean {
+  const url = serves === 'runtime' ? config.publicUrl : (configuredDashboardUrl(config) ?? config.publicUrl);
+  return url?.startsWith('https:') ?? false;
+}
+
 export class Addresses {
   private readonly config: Config;
   private currentAddresses: ListeningAddresses;
@@ -37,12 +51,9 @@ export class Addresses {
   get publicUrl(): string {
     return this.config.publicUrl ?? this.currentAddresses.url;
   }
+
   /** URL at which users reach the dashboard. */
   get dashboardUrl(): string {
-    const { dashboardUrl, managementAddress, publicUrl, signIn } = this.config;
-    if (dashboardUrl !== null) return dashboardUrl;
-    // The public URL does not serve the dashboard if the management API has its own address.
-    if (publicUrl !== null && managementAddress === null) return publicUrl;
-    return signIn?.redirectUrl ? new URL(signIn.redirectUrl).origin : this.currentAddresses.managementUrl;
+    return configuredDashboardUrl(this.config) ?? this.currentAddresses.managementUrl;
   }
 }

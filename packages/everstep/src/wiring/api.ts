@@ -18,7 +18,7 @@ import {
 import { UPSTASH_API } from '../http-api/upstash/index.js';
 import type { OwnListener } from '../step-calls/addresses/address-policy.js';
 import { SERVER_VERSION } from '../step-calls/version.js';
-import type { Addresses, ListeningAddresses } from './addresses.js';
+import { type Addresses, type ListeningAddresses, usesHttps } from './addresses.js';
 import type { Foundation } from './foundation.js';
 import type { Outgoing } from './outgoing.js';
 
@@ -76,7 +76,6 @@ export async function createApiDependencies(
     trustedProxies: config.trustedProxies,
     acceptsQueryTokens: config.queryTokens,
     isAccessLogEnabled: config.accessLog,
-    isPublicHttps: config.publicUrl?.startsWith('https:') ?? false,
     ...(tls ? { tls } : {}),
   };
 }
@@ -93,8 +92,8 @@ export async function serve(config: Config, dependencies: HttpApiDependencies): 
   const close = async () => {
     await Promise.all(apis.map((api) => api.close()));
   };
-  async function listen(serves: HttpApiDependencies['serves'], { host, port, settings }: Listener): Promise<string> {
-    const api = createHttpApi({ ...dependencies, ...(serves ? { serves } : {}) });
+  async function listen(serves: 'runtime' | 'management' | 'both', { host, port, settings }: Listener): Promise<string> {
+    const api = createHttpApi({ ...dependencies, serves, usesHttps: usesHttps(config, serves) });
     apis.push(api);
     try {
       const boundAddress = await api.listen({ host, port });

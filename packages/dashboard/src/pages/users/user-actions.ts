@@ -31,7 +31,7 @@ export const USER_ACTIONS: readonly UserAction[] = [
     ...{ id: 'disable', text: 'Disable', successText: 'Disabled', danger: true },
     applies: ({ disabled_time: at }) => at === undefined,
     effect:
-      'The user is signed out immediately and can no longer sign in. Memberships and API keys are retained. You can enable the user again.',
+      'The user is signed out immediately and can no longer sign in. The recovery link of the user and pending invitations by the user are deleted. Memberships and API keys are retained. You can enable the user again.',
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/disable` }),
   },
   {
@@ -49,7 +49,7 @@ export const USER_ACTIONS: readonly UserAction[] = [
       applies: appliesToAll,
     },
     effect:
-      'Revokes all API keys of the user and ends all sessions. This cannot be undone. To give the user a new key, create a recovery link.',
+      'Revokes all API keys of the user, ends all sessions, and deletes the recovery link of the user and pending invitations by the user. This cannot be undone. To give the user a new key, then create a recovery link.',
     call: ({ id }) => ({ method: 'DELETE', url: path`/v2/users/${id}/apikeys` }),
   },
   {

@@ -9,7 +9,10 @@ import { isOperator } from '../users/user-rules.js';
 
 const SECRET = /^rec_[A-Za-z0-9_-]{43}$/;
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
-const NO_LINK = refuse('not-found', 'there is no recovery link with this secret; it was used or replaced, or it has expired');
+const NO_LINK = refuse(
+  'not-found',
+  'there is no recovery link with this secret; it was used, replaced or deleted, or it has expired',
+);
 
 export interface RecoveryOptions {
   readonly rules: AccountRules;

@@ -8,7 +8,7 @@ import type { Invitations } from './invitations.js';
 
 type TeamPart = Pick<AccountService, 'listTeams' | 'createTeam' | 'deleteTeam' | 'listMembers' | 'putMember' | 'removeMember'>;
 
-const LAST_OWNER = refuse('conflict', 'a team must have at least one owner; make another member an owner first');
+const LAST_OWNER = refuse('conflict', 'a team must have at least one owner; delete the team instead');
 
 /** Returns whether a caller who is not an owner would change an owner or make one. An admin could thus take over the team. */
 const lacksOwnerRight = (callerRole: Role, ...roles: (Role | undefined)[]): boolean =>

@@ -91,7 +91,7 @@ export function createUserRules(rules: AccountRules): UserPart {
           case 'last-owner':
             return refuse(
               'conflict',
-              'the user is the last owner of a team; make another member an owner, name a member of each such team in hand_over_to, or delete the team first',
+              'the user is the last owner of a team; name a member of each such team in hand_over_to, or delete the team first',
             );
           default:
             return outcomeOf(deletionResult);

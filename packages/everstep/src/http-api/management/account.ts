@@ -72,7 +72,7 @@ const revokeApiKey = accountOperation({
   audit: OWN_ENTRY,
   tag: 'API keys',
   summary: 'Revoke an API key',
-  description: 'The key is rejected immediately. You cannot revoke your last valid key.',
+  description: 'The key is rejected immediately, and your recovery link is deleted. You cannot revoke your last valid key.',
   method: 'DELETE',
   path: '/v2/apikeys/{id}',
   unknownQuery: 'refuse',

@@ -73,8 +73,8 @@ export interface ServerOptions {
   readonly defaultRegion: Region;
   /** Addresses and CIDR ranges of proxies whose forwarding headers are trusted. */
   readonly trustedProxies: readonly string[];
-  /** Whether the public URL is https. Clients then use https, regardless of what a proxy reports. */
-  readonly isPublicHttps: boolean;
+  /** Whether clients use https, regardless of what a proxy reports. */
+  readonly usesHttps: boolean;
   /** TLS of the server; null for plain HTTP. */
   readonly tls: TlsListener | null;
   /** Operations to serve. Operations with the same path and method have different dialects. */
@@ -193,7 +193,7 @@ export function createServer({
   auditRecorder,
   defaultRegion,
   trustedProxies,
-  isPublicHttps,
+  usesHttps,
   tls,
   operations,
   sessionOnlyOperations,
@@ -258,7 +258,7 @@ export function createServer({
     const connectionEvent = tls ? 'secureConnection' : 'connection';
     serveUpgrades(app.server, { target, connectionEvent, latestResponse: (socket) => latestExchanges.get(socket)?.response });
   }
-  if (tls || isPublicHttps) requireStrictTransport(app);
+  if (tls || usesHttps) requireStrictTransport(app);
   if (connectionLimits) limitConnections(app, { connections, limits: connectionLimits, log });
   app.addHook('onRoute', ({ method, url }) => {
     for (const methodName of [method].flat()) onRoute?.({ method: methodName, path: url });
@@ -286,7 +286,7 @@ export function createServer({
     bodies,
     readBudget,
     waitingRequests,
-    isHttps: isPublicHttps || tls !== null,
+    isHttps: usesHttps || tls !== null,
     admit,
     admissionOf: (request) => admissions.get(request),
     endConnection,

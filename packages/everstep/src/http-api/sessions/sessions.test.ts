@@ -99,7 +99,7 @@ describe('sessions', () => {
 
   test('with a public https URL the cookie is for https only, whatever the proxy reports', async () => {
     const shared = { ...harness, service: harness.runtime, log: QUIET, version: '1' };
-    const api = createHttpApi({ ...shared, isPublicHttps: true });
+    const api = createHttpApi({ ...shared, usesHttps: true });
     const payload = { email: emailOf('dev'), api_key: apiKeyOf('dev') };
     const { headers } = await api.inject({ method: 'POST', url: '/v2/session', payload });
     assert.match(String(headers['set-cookie']), /^__Host-everstep_session=.*; Secure$/);
