@@ -97,8 +97,8 @@ describe('the invariants of a database', { skip: typeof schemas === 'string' ? s
       return Reflect.apply(query, this, args);
     });
     const results = await verifyDatabase(schema.url, log);
-    const [settings, begin, ...checks] = texts;
-    assert.match(String(settings), /statement_timeout = 0/);
+    // On distributed tables, another connection may still send statements of the store that was closed.
+    const [, begin, ...checks] = texts.slice(texts.findIndex((text) => text.includes('statement_timeout = 0')));
     assert.match(String(begin), /^BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY/);
     assert.deepEqual([checks.length, checks.indexOf('COMMIT')], [results.length + 1, results.length]);
   });

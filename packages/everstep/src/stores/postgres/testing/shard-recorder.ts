@@ -10,6 +10,8 @@ export interface ShardRecorder {
 }
 
 const SHARD = /_(\d{6,})\b/g;
+/** Id in the statement with which a store regularly checks that each server responds. It belongs to no operation. */
+const CHECK_OF_SERVER = "'probe ";
 
 /** Starts recording. The tables of the schema must be distributed. */
 export async function recordShards(schemaUrl: string): Promise<ShardRecorder> {
@@ -26,7 +28,8 @@ export async function recordShards(schemaUrl: string): Promise<ShardRecorder> {
   const { emit } = pg.Client.prototype;
   const recordingEmit = function (this: pg.Client, event: string, ...args: unknown[]): boolean {
     const notice = args[0] as { readonly message?: unknown } | undefined;
-    if (event === 'notice') texts.push(String(notice?.message));
+    const message = String(notice?.message);
+    if (event === 'notice' && !message.includes(CHECK_OF_SERVER)) texts.push(message);
     return Reflect.apply(emit, this, [event, ...args]) as boolean;
   };
   Object.assign(pg.Client.prototype, { emit: recordingEmit });
