@@ -35,6 +35,8 @@ export interface MailTarget {
 /** A plain message to send. */
 export interface Message {
   readonly instanceId: string;
+  /** Key of the delivery, under which a slot of a worker may be reserved. */
+  readonly deliveryKey?: string;
   readonly dialect: DialectName;
   readonly method: string;
   readonly url: string;

@@ -11,6 +11,8 @@ import type { AttemptSpan } from './traces.js';
 /** A call to a workflow endpoint. */
 export interface StepCall {
   readonly instanceId: string;
+  /** Key of the delivery, under which a slot of a worker may be reserved. */
+  readonly deliveryKey?: string;
   readonly dialect: DialectName;
   readonly workflowUrl: string;
   readonly request: StepRequest;

@@ -1,17 +1,55 @@
 /**
  * The runtime's view of the workers that are connected to this process: whether a delivery to a worker URL can be sent, and how
- * many can be in flight at the same time. A pool contains the connections of one app of one instance.
+ * many can be in flight at the same time. A pool contains the connections of one app of one instance, which may serve different
+ * workflows.
  */
 import { WORKER_SCHEME } from '@everstep/sdk/protocol';
 
-export interface WorkerPresence {
+/** A delivery that needs a slot of a worker. */
+export interface WorkerDelivery {
+  /** Identifies the reservation. */
+  readonly key: string;
+  /** Name of the workers that serve its workflow, see `workersOf`. */
+  readonly workers: string;
+  /** Key of the run. Empty if it is not known yet. */
+  readonly runKey: string;
+  /** Whether the delivery is a start that a rate counts. */
+  readonly isCounted: boolean;
+}
+
+/** Slots that have become free. */
+export interface FreedSlots {
+  readonly instanceId: string;
+  /** Names of the workers of each workflow that can use these slots. */
+  readonly workers: ReadonlySet<string>;
+  /** Whether the last delivery that took one of these slots was a start that a rate counts. */
+  readonly wasLastCounted: boolean;
+}
+
+/** The slots of workers. Each delivery in flight has one. */
+export interface WorkerSlots {
+  /** Returns how many slots of the workers of a workflow are not reserved; infinite if no worker serves the workflow. */
+  freeSlots(workers: string): number;
+  /**
+   * Reserves a free slot of a worker that serves the workflow. With `heldKey`, the delivery gets the slot that is reserved under
+   * that key, or the key is released. Returns false if there is no slot.
+   */
+  reserve(delivery: WorkerDelivery, heldKey?: string): boolean;
+  /** Releases a slot. Has no effect if none is reserved under the key. */
+  release(key: string): void;
+  /**
+   * Returns the slots that have become free since the last call at workers that had no free slot, and possibly others. Also
+   * returns the workflows of workers that have connected or left.
+   */
+  takeFreed(): readonly FreedSlots[];
+}
+
+export interface WorkerPresence extends WorkerSlots {
   /**
    * Returns the time (Unix ms) since which no worker has served the workflow; null if a worker serves it, or if the URL is not a
    * worker URL.
    */
   missingSince(instanceId: string, url: string): number | null;
-  /** Returns how many requests the connections of a pool handle at the same time; 0 if the pool has no connection. */
-  capacityOf(pool: string): number;
   /** Registers a listener that is called when the connections of a pool have changed. */
   onChange(listener: (change: WorkerChange) => void): void;
   /** Nodes with workers; absent if no other process uses the store. */
@@ -67,14 +105,22 @@ export const isWorkerUrl = (url: string): boolean => url.startsWith(WORKER_SCHEM
 /** Returns the name of the pool of an app. Names are unique across instances. */
 export const poolName = (instanceId: string, app: string): string => `${instanceId} ${WORKER_SCHEME}${app}`;
 
-/** Returns the name of the pool that serves a valid worker URL. */
-export const poolOf = (instanceId: string, url: string): string =>
-  `${instanceId} ${url.slice(0, url.indexOf('/', WORKER_SCHEME.length))}`;
+/** Returns the name of the workers of an instance that serve a workflow. Names contain a space, and origins do not. */
+export const workersOf = (instanceId: string, url: string): string => `${instanceId} ${url}`;
+
+export const isWorkersName = (name: string): boolean => name.includes(' ');
+
+/** Returns the name of the pool that workers belong to. */
+export const poolOf = (workers: string): string =>
+  workers.slice(0, workers.indexOf('/', workers.indexOf(WORKER_SCHEME) + WORKER_SCHEME.length));
 
 /** Workers of a server that accepts none: deliveries to worker URLs wait. */
 export const NO_WORKERS: WorkerPresence & WorkerDirectory = {
   missingSince: (_instanceId, url) => (isWorkerUrl(url) ? 0 : null),
-  capacityOf: () => 0,
+  freeSlots: () => Number.POSITIVE_INFINITY,
+  reserve: () => false,
+  release: () => {},
+  takeFreed: () => [],
   onChange: () => {},
   connectionsOf: async () => [],
 };

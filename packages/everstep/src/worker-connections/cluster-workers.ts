@@ -2,20 +2,25 @@
  * The workers of all nodes. Each node publishes its pools when they change, notifies the others, and keeps the pools of the
  * others in memory. Nodes also poll, because a notification can be lost.
  */
-import { type ConnectionNode, parseWorkerUrl } from '@everstep/sdk/protocol';
+import { type ConnectionNode, workerUrl } from '@everstep/sdk/protocol';
 import type { Clock } from '../ports/clock.js';
 import type { Log } from '../ports/log.js';
-import type { ClusterMember, NodePool, NodeWorkers, PoolKey, PublishedPool } from '../ports/node-workers.js';
+import type { ClusterMember, NodeWorkers, PoolKey, PublishedPool } from '../ports/node-workers.js';
 import {
+  type FreedSlots,
   poolName,
+  poolOf,
   type WorkerChange,
+  type WorkerDelivery,
   type WorkerDirectory,
   type WorkerNodes,
   type WorkerPresence,
   type WorkerStatus,
+  workersOf,
 } from '../ports/workers.js';
 import { chooseNode } from './choose-node.js';
 import { localDirectory, statusOf } from './local-directory.js';
+import { type RemotePool, RemoteSlots } from './remote-slots.js';
 import { LostWorkflows } from './served-workflows.js';
 import type { WorkerPools } from './worker-pools.js';
 
@@ -25,11 +30,6 @@ const PUBLISH_EVERY_MS = 100;
 const STATUS_EVERY_MS = 5_000;
 const POLL_MS = 2_000;
 const RETRY_MS = 1_000;
-
-/** A pool of another node, with its workflows as a set. */
-interface RemotePool extends Omit<NodePool, 'workflows'> {
-  readonly workflows: ReadonlySet<string>;
-}
 
 interface OtherNode {
   readonly workersVersion: number;
@@ -58,6 +58,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   private otherNodes = new Map<string, OtherNode>();
   /** The pools of other nodes, by pool name. */
   private remotePools = new Map<string, readonly RemotePool[]>();
+  private readonly remoteSlots = new RemoteSlots();
   /** The workflows that lost their last worker on another node. */
   private readonly lostWorkflows = new LostWorkflows();
   private readonly publishedPools = new Map<string, PublishedPoolState>();
@@ -114,20 +115,43 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
 
   missingSince(instanceId: string, url: string): number | null {
     const localSince = this.options.local.missingSince(instanceId, url);
-    const workerUrl = parseWorkerUrl(url);
-    if (localSince === null || !workerUrl || this.poolsServing(instanceId, workerUrl).length > 0) return null;
-    const { app, workflow } = workerUrl;
-    return Math.max(localSince, this.lostWorkflows.timeOf(poolName(instanceId, app), workflow) ?? 0);
+    const workers = workersOf(instanceId, url);
+    if (localSince === null || this.poolsServing(workers).length > 0) return null;
+    return Math.max(localSince, this.lostWorkflows.timeOf(workers) ?? 0);
   }
 
   /**
-   * Returns the number of slots of a pool. While workers are connected to this node, only their slots count: this node sends
-   * its deliveries to them.
+   * While workers that are connected to this node serve the workflow, only their slots count: this node sends its deliveries to
+   * them.
    */
-  capacityOf(pool: string): number {
-    const localCapacity = this.options.local.capacityOf(pool);
-    if (localCapacity > 0) return localCapacity;
-    return (this.remotePools.get(pool) ?? []).reduce((sum, { slots }) => sum + slots, 0);
+  freeSlots(workers: string): number {
+    const localSlots = this.options.local.freeSlots(workers);
+    if (localSlots !== Number.POSITIVE_INFINITY) return localSlots;
+    const pools = this.poolsServing(workers);
+    return pools.length === 0 ? Number.POSITIVE_INFINITY : this.remoteSlots.freeSlots(pools);
+  }
+
+  reserve(delivery: WorkerDelivery, heldKey?: string): boolean {
+    const { key, workers, runKey, isCounted } = delivery;
+    const isHeld = heldKey !== undefined && this.remoteSlots.release(heldKey);
+    if (this.options.local.freeSlots(workers) !== Number.POSITIVE_INFINITY) return this.options.local.reserve(delivery, heldKey);
+    if (heldKey !== undefined) this.options.local.release(heldKey);
+    const pools = this.poolsServing(workers);
+    // A pool may have got fewer slots since the slot was held.
+    if (!isHeld && this.remoteSlots.freeSlots(pools) === 0) return false;
+    const nodeId = chooseNode(pools, runKey);
+    const pool = pools.find((each) => each.nodeId === nodeId);
+    if (pool) this.remoteSlots.reserve(key, pool, isCounted);
+    return pool !== undefined;
+  }
+
+  release(key: string): void {
+    this.options.local.release(key);
+    this.remoteSlots.release(key);
+  }
+
+  takeFreed(): readonly FreedSlots[] {
+    return [...this.options.local.takeFreed(), ...this.remoteSlots.takeFreed()];
   }
 
   isServedHere(instanceId: string, url: string): boolean {
@@ -135,8 +159,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   }
 
   nodeFor(instanceId: string, url: string, runKey: string): string | null {
-    const workerUrl = parseWorkerUrl(url);
-    return workerUrl && chooseNode(this.poolsServing(instanceId, workerUrl), runKey);
+    return chooseNode(this.poolsServing(workersOf(instanceId, url)), runKey);
   }
 
   /**
@@ -158,12 +181,9 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     return this.reading;
   }
 
-  private poolsServing(
-    instanceId: string,
-    { app, workflow }: { readonly app: string; readonly workflow: string },
-  ): readonly RemotePool[] {
-    const pools = this.remotePools.get(poolName(instanceId, app));
-    return pools?.filter(({ workflows }) => workflows.has(workflow)) ?? [];
+  /** Returns the pools of other nodes that serve the workflow of these workers. */
+  private poolsServing(workers: string): readonly RemotePool[] {
+    return this.remotePools.get(poolOf(workers))?.filter((pool) => pool.workers.has(workers)) ?? [];
   }
 
   private notify(change: WorkerChange): void {
@@ -200,7 +220,10 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
       ({ nodeId, workersVersion }) => this.otherNodes.get(nodeId)?.workersVersion !== workersVersion,
     );
     const nodePools = changedMembers.length === 0 ? [] : await board.poolsOf(changedMembers.map(({ nodeId }) => nodeId));
-    const pools = nodePools.map((pool): RemotePool => ({ ...pool, workflows: new Set(pool.workflows) }));
+    const pools = nodePools.map(({ workflows, ...pool }): RemotePool => {
+      const { instanceId, app } = pool;
+      return { ...pool, workers: new Set(workflows.map((workflow) => workersOf(instanceId, workerUrl(app, workflow)))) };
+    });
     const nextNodes = new Map<string, OtherNode>();
     for (const { nodeId, workersVersion } of otherMembers) {
       const previous = this.otherNodes.get(nodeId);
@@ -216,7 +239,10 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   private apply(nextNodes: ReadonlyMap<string, OtherNode>): void {
     const changedPools = new Map<string, PoolKey>();
     const addPools = (node: OtherNode): void => {
-      for (const pool of node.pools) changedPools.set(poolName(pool.instanceId, pool.app), pool);
+      for (const pool of node.pools) {
+        changedPools.set(poolName(pool.instanceId, pool.app), pool);
+        this.remoteSlots.poolChanged(pool);
+      }
     };
     for (const [nodeId, node] of this.otherNodes) if (nextNodes.get(nodeId) !== node) addPools(node);
     for (const [nodeId, node] of nextNodes) if (this.otherNodes.get(nodeId) !== node) addPools(node);
@@ -233,17 +259,16 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     const previousPools = this.remotePools;
     this.remotePools = remotePools;
     for (const [name, change] of changedPools) {
-      this.recordLost(name, previousPools.get(name) ?? []);
+      this.recordLost(previousPools.get(name) ?? []);
       this.notify(change);
     }
   }
 
   /** Records the workflows that the pools of other nodes served before, and no longer serve. */
-  private recordLost(name: string, previousPools: readonly RemotePool[]): void {
-    const pools = this.remotePools.get(name) ?? [];
+  private recordLost(previousPools: readonly RemotePool[]): void {
     const now = this.options.clock.now();
-    for (const workflow of new Set(previousPools.flatMap(({ workflows }) => [...workflows])))
-      if (!pools.some(({ workflows }) => workflows.has(workflow))) this.lostWorkflows.record(name, workflow, now);
+    for (const name of new Set(previousPools.flatMap(({ workers }) => [...workers])))
+      if (this.poolsServing(name).length === 0) this.lostWorkflows.record(name, now);
   }
 
   // ---------------------------------------------------------------- this node

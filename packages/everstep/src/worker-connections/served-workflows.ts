@@ -2,9 +2,10 @@
  * Names of the workflows that the connected workers of this process serve. Their number is limited for each queue instance,
  * because every node keeps the names of all nodes in memory. Also records when workflows lose their last worker.
  */
+import { workerUrl } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 import type { Clock } from '../ports/clock.js';
-import { poolName } from '../ports/workers.js';
+import { poolName, workersOf } from '../ports/workers.js';
 import type { WorkerLink } from './worker-link.js';
 
 /** Maximum number of workflows whose last worker is remembered. Those that lost it first are forgotten first. */
@@ -24,21 +25,21 @@ export interface OfferedWorkflows {
   readonly workflows: readonly string[];
 }
 
-/** Times when workflows lost their last worker, Unix ms. */
+/** Times when workflows lost their last worker, Unix ms, by name of their workers. */
 export class LostWorkflows {
   private readonly times = new Map<string, number>();
 
-  record(pool: string, workflow: string, at: number): void {
-    const key = `${pool}/${workflow}`;
-    this.times.delete(key);
-    this.times.set(key, at);
+  /** Called when the last of these workers was lost. */
+  record(workers: string, at: number): void {
+    this.times.delete(workers);
+    this.times.set(workers, at);
     const [oldest] = this.times.keys();
     if (oldest !== undefined && this.times.size > MAX_LOST_WORKFLOWS) this.times.delete(oldest);
   }
 
   /** Returns null if the workflow has not lost a worker, or if this was forgotten. */
-  timeOf(pool: string, workflow: string): number | null {
-    return this.times.get(`${pool}/${workflow}`) ?? null;
+  timeOf(workers: string): number | null {
+    return this.times.get(workers) ?? null;
   }
 }
 
@@ -96,7 +97,7 @@ export class ServedWorkflows {
       if (workers > 1) names.workers.set(workflow, workers - 1);
       else if (names.workers.delete(workflow)) {
         this.change(instanceId, names, -1);
-        this.lost.record(pool, workflow, this.clock.now());
+        this.lost.record(workersOf(instanceId, workerUrl(profile.app, workflow)), this.clock.now());
       }
     }
     if (names.workers.size === 0) this.pools.delete(pool);

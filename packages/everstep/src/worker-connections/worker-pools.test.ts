@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { StepRequest } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
-import type { WorkerChange } from '../ports/workers.js';
+import { type WorkerChange, workersOf } from '../ports/workers.js';
 import { ConnectedWorkers, type SimulatedWorker } from './connected-workers.fixture.js';
 import type { WorkerLink } from './worker-link.js';
+import type { WorkerTarget } from './worker-pools.js';
 
+const ORDER = 'worker://shop/order';
+const ORDERS = workersOf('qi_1', ORDER);
 const TARGET = { instanceId: 'qi_1', app: 'shop', workflow: 'order', runKey: '' };
 const POOL = 'qi_1 worker://shop';
 const never = new AbortController().signal;
@@ -16,7 +19,7 @@ function occupy(link: WorkerLink | null, workflow = 'order'): void {
 }
 
 /** Sends the request immediately, as its callers do. Returns the chosen worker. */
-function sendTo(harness: ConnectedWorkers, target = TARGET): WorkerLink | 'busy' | null {
+function sendTo(harness: ConnectedWorkers, target: WorkerTarget = TARGET): WorkerLink | 'busy' | null {
   const picked = harness.pools.pick(target);
   if (picked !== 'busy') occupy(picked, target.workflow);
   return picked;
@@ -145,13 +148,13 @@ it('returns since when no worker serves a workflow', async () => {
   const harness = new ConnectedWorkers();
   const { pools, clock } = harness;
   const startedAt = clock.now();
-  const since = () => pools.missingSince('qi_1', 'worker://shop/order');
+  const since = () => pools.missingSince('qi_1', ORDER);
   assert.equal(since(), startedAt);
   await harness.pass(500);
   const [a, b] = [harness.connect(), harness.connect()];
   assert.equal(since(), null);
   assert.equal(pools.missingSince('qi_1', 'worker://shop/refund'), startedAt);
-  assert.equal(pools.missingSince('qi_2', 'worker://shop/order'), startedAt);
+  assert.equal(pools.missingSince('qi_2', ORDER), startedAt);
   assert.equal(pools.missingSince('qi_1', 'http://shop/order'), null);
   a.lose();
   assert.equal(since(), null);
@@ -186,16 +189,138 @@ it('counts the slots of open connections, and reports each change', () => {
   harness.pools.onChange((change) => changes.push(change));
   const a = harness.connect({ maxConcurrency: 3 });
   harness.connect({ maxConcurrency: 4 });
-  assert.equal(harness.pools.capacityOf(POOL), 7);
+  assert.equal(harness.pools.freeSlots(ORDERS), 7);
   assert.deepEqual(changes, [
     { instanceId: 'qi_1', app: 'shop' },
     { instanceId: 'qi_1', app: 'shop' },
   ]);
   a.send({ kind: 'drain' });
-  assert.equal(harness.pools.capacityOf(POOL), 4);
+  assert.equal(harness.pools.freeSlots(ORDERS), 4);
   a.lose();
   assert.equal(changes.length, 4);
-  assert.deepEqual([harness.pools.capacityOf(POOL), harness.pools.linksOf('qi_1').length], [4, 1]);
+  assert.deepEqual([harness.pools.freeSlots(ORDERS), harness.pools.linksOf('qi_1').length], [4, 1]);
+});
+
+/** Reserves a slot for a delivery that starts. */
+function start({ pools }: ConnectedWorkers, key: string, workflow = 'order', heldKey?: string): boolean {
+  const workers = workersOf('qi_1', `worker://shop/${workflow}`);
+  return pools.reserve({ key, workers, runKey: key, isCounted: false }, heldKey);
+}
+
+const freeOf = ({ pools }: ConnectedWorkers, ...workflows: readonly string[]): readonly number[] =>
+  workflows.map((workflow) => pools.freeSlots(workersOf('qi_1', `worker://shop/${workflow}`)));
+
+it('reserves slots only of the connections that serve the workflow, and workflows share the slots of a connection', () => {
+  const harness = new ConnectedWorkers();
+  const free = () => freeOf(harness, 'order', 'report', 'ship');
+  assert.deepEqual(free(), Array(3).fill(Number.POSITIVE_INFINITY), 'no worker serves them');
+  assert.equal(start(harness, 'too early'), false);
+  harness.connect({ workflows: ['report', 'ship'], maxConcurrency: 2 });
+  harness.connect({ workflows: ['order'], maxConcurrency: 3 });
+  assert.deepEqual(free(), [3, 2, 2]);
+  start(harness, 'report', 'report');
+  assert.deepEqual(free(), [3, 1, 1]);
+  start(harness, 'ship', 'ship');
+  assert.equal(start(harness, 'report 2', 'report'), false);
+  assert.deepEqual(free(), [3, 0, 0]);
+  for (const key of ['report', 'ship']) harness.pools.release(key);
+  assert.deepEqual(free(), [3, 2, 2]);
+});
+
+it('reserves slots of connections that serve few workflows first, so that the others remain for other workflows', () => {
+  const harness = new ConnectedWorkers();
+  harness.connect({ workflows: ['order', 'report'], maxConcurrency: 1 });
+  harness.connect({ workflows: ['order'], maxConcurrency: 1 });
+  start(harness, 'order');
+  assert.deepEqual(freeOf(harness, 'order', 'report'), [1, 1]);
+  start(harness, 'order 2');
+  assert.deepEqual(freeOf(harness, 'order', 'report'), [0, 0]);
+});
+
+it('passes a held slot to the delivery that starts, or uses the connection that holds its run', () => {
+  const harness = new ConnectedWorkers();
+  const [a, b] = [harness.connect({ maxConcurrency: 1 }), harness.connect({ maxConcurrency: 1 })];
+  start(harness, 'held a');
+  start(harness, 'held b');
+  assert.equal(start(harness, 'first', 'order', 'held a'), true);
+  assert.deepEqual(freeOf(harness, 'order'), [0]);
+  harness.pools.release('first');
+  assert.deepEqual(freeOf(harness, 'order'), [1]);
+  const holder = sendTo(harness, { ...TARGET, deliveryKey: 'held b' }) === a.link ? b : a;
+  harness.pools.recordReply(holder.link, 'second', true);
+  assert.equal(start(harness, 'second', 'order', 'held b'), true);
+  assert.deepEqual(freeOf(harness, 'order'), [1]);
+  assert.equal(harness.pools.pick({ ...TARGET, deliveryKey: 'second' }), holder.link);
+});
+
+it('sends a delivery over the connection with its slot, even if another one is less loaded', () => {
+  const harness = new ConnectedWorkers();
+  const both = harness.connect({ maxConcurrency: 1, workflows: ['order', 'report'] });
+  const many = harness.connect({ maxConcurrency: 9 });
+  start(harness, 'report', 'report');
+  start(harness, 'order');
+  assert.equal(sendTo(harness, { ...TARGET, deliveryKey: 'order' }), many.link);
+  assert.equal(sendTo(harness, { ...TARGET, workflow: 'report', deliveryKey: 'report' }), both.link);
+});
+
+it('moves the slot of a delivery whose connection is lost to the connection that gets the request', () => {
+  const harness = new ConnectedWorkers();
+  const a = harness.connect({ maxConcurrency: 1 });
+  start(harness, 'first');
+  const b = harness.connect({ maxConcurrency: 2 });
+  a.lose();
+  assert.deepEqual(freeOf(harness, 'order'), [2]);
+  assert.equal(sendTo(harness, { ...TARGET, deliveryKey: 'first' }), b.link);
+  assert.deepEqual(freeOf(harness, 'order'), [1]);
+  harness.pools.release('first');
+  assert.deepEqual(freeOf(harness, 'order'), [2]);
+});
+
+it('reports the workflows of connections that had no free slot and have one, and of those that join or leave', () => {
+  const harness = new ConnectedWorkers();
+  const { pools } = harness;
+  const freed = () => pools.takeFreed().map(({ workers }) => [...workers]);
+  const a = harness.connect({ workflows: ['order'], maxConcurrency: 2 });
+  assert.deepEqual(freed(), [[ORDERS]]);
+  start(harness, 'first');
+  pools.release('first');
+  assert.deepEqual(freed(), [], 'it had a free slot');
+  for (const key of ['first', 'second']) start(harness, key);
+  pools.release('first');
+  start(harness, 'third');
+  assert.deepEqual(freed(), [], 'the slot is taken again');
+  pools.release('second');
+  assert.deepEqual(freed(), [[ORDERS]]);
+  a.lose();
+  assert.deepEqual(freed(), [[ORDERS]]);
+  pools.release('third');
+  assert.deepEqual(freed(), []);
+});
+
+it('compares only a few of a thousand connections for a delivery', () => {
+  const harness = new ConnectedWorkers();
+  const workflows = Array.from({ length: 50 }, (_, index) => `w${index}`);
+  for (let n = 0; n < 1_000; n++) harness.connect({ workflows, maxConcurrency: 2 });
+  let readCount = 0;
+  for (const link of harness.pools.links)
+    for (const name of ['freeSlots', 'inFlight', 'isOpen'] as const) {
+      const value = link[name];
+      Object.defineProperty(link, name, {
+        get: () => {
+          readCount++;
+          return value;
+        },
+      });
+    }
+  const target = { ...TARGET, workflow: 'w7' };
+  const chosen = new Set<unknown>();
+  for (let n = 0; n < 1_000; n++) {
+    start(harness, `d${n}`, 'w7');
+    chosen.add(harness.pools.pick({ ...target, deliveryKey: `d${n}` }));
+  }
+  assert.equal(chosen.size, 1_000, 'all connections get the same number of deliveries');
+  assert.deepEqual(freeOf(harness, 'w7', 'w8'), [1_000, 1_000]);
+  assert.equal(readCount, 1_000, 'a connection is read only to send its request');
 });
 
 it('counts the workflows of open connections, with a limit for each queue instance', () => {

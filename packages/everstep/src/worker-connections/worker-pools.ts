@@ -1,7 +1,16 @@
 /** The connected workers of this process by queue instance and app. Chooses the worker that gets a request. */
 import { parseWorkerUrl } from '@everstep/sdk/protocol';
 import type { Clock } from '../ports/clock.js';
-import { poolName, type WorkerChange, type WorkerPresence } from '../ports/workers.js';
+import {
+  type FreedSlots,
+  poolName,
+  poolOf,
+  type WorkerChange,
+  type WorkerDelivery,
+  type WorkerPresence,
+  workersOf,
+} from '../ports/workers.js';
+import { ConnectionSlots } from './connection-slots.js';
 import { ServedWorkflows } from './served-workflows.js';
 import type { WorkerLink } from './worker-link.js';
 
@@ -15,6 +24,8 @@ export interface WorkerTarget {
   readonly workflow: string;
   /** Key of the run; empty if the request does not belong to a run that a worker may hold. */
   readonly runKey: string;
+  /** Key of the delivery, under which a slot may be reserved. Absent if the request is not part of a delivery. */
+  readonly deliveryKey?: string | undefined;
 }
 
 /** A request that waits for a free connection. */
@@ -41,6 +52,7 @@ export class WorkerPools implements WorkerPresence {
   private readonly pools = new Map<string, Pool>();
   private readonly poolByLink = new Map<WorkerLink, Pool>();
   private readonly listeners: ((change: WorkerChange) => void)[] = [];
+  private readonly slots = new ConnectionSlots();
   /** The workflows of the connections that accept work. */
   readonly servedWorkflows: ServedWorkflows;
 
@@ -81,7 +93,10 @@ export class WorkerPools implements WorkerPresence {
     }
     pool.links.set(link.connectionId, link);
     this.poolByLink.set(link, pool);
-    if (link.isOpen) this.servedWorkflows.add(link);
+    if (link.isOpen) {
+      this.servedWorkflows.add(link);
+      this.slots.add(link);
+    }
     this.assignWaiting(pool);
     this.notify(pool);
   }
@@ -90,7 +105,7 @@ export class WorkerPools implements WorkerPresence {
   slotsChanged(link: WorkerLink): void {
     const pool = this.poolByLink.get(link);
     if (!pool) return;
-    if (!link.isOpen) this.servedWorkflows.remove(link);
+    if (!link.isOpen) this.removeSlots(link);
     this.assignWaiting(pool, link);
     if (!link.isOpen) this.notify(pool);
   }
@@ -100,7 +115,7 @@ export class WorkerPools implements WorkerPresence {
     const pool = this.poolByLink.get(link);
     if (!pool) return;
     this.poolByLink.delete(link);
-    this.servedWorkflows.remove(link);
+    this.removeSlots(link);
     pool.links.delete(link.connectionId);
     if (pool.links.size === 0) this.pools.delete(poolName(pool.instanceId, pool.app));
     this.assignWaiting(pool);
@@ -108,26 +123,44 @@ export class WorkerPools implements WorkerPresence {
   }
 
   missingSince(instanceId: string, url: string): number | null {
-    const workerUrl = parseWorkerUrl(url);
-    if (!workerUrl) return null;
-    const name = poolName(instanceId, workerUrl.app);
-    const pool = this.pools.get(name);
-    for (const link of pool?.links.values() ?? []) if (link.isOpen && link.serves(workerUrl.workflow)) return null;
-    return this.servedWorkflows.lost.timeOf(name, workerUrl.workflow) ?? this.startedAt;
+    const workers = workersOf(instanceId, url);
+    if (!parseWorkerUrl(url) || this.slots.freeSlots(workers) !== Number.POSITIVE_INFINITY) return null;
+    return this.servedWorkflows.lost.timeOf(workers) ?? this.startedAt;
   }
 
-  capacityOf(pool: string): number {
-    let capacity = 0;
-    for (const link of this.pools.get(pool)?.links.values() ?? []) if (link.isOpen) capacity += link.profile.maxConcurrency;
-    return capacity;
+  freeSlots(workers: string): number {
+    return this.slots.freeSlots(workers);
+  }
+
+  /** Reserves a slot of the connection that holds the run, otherwise one of the least loaded connection. */
+  reserve(delivery: WorkerDelivery, heldKey?: string): boolean {
+    const pool = this.pools.get(poolOf(delivery.workers));
+    return this.slots.reserve(delivery, pool?.links.get(pool.holders.get(delivery.runKey) ?? ''), heldKey);
+  }
+
+  release(key: string): void {
+    this.slots.release(key);
+  }
+  takeFreed(): readonly FreedSlots[] {
+    return this.slots.takeFreed();
   }
 
   /**
-   * Returns a connection that serves the workflow and has a free slot: the one that holds the run, otherwise the least loaded
-   * one. Returns 'busy' if all are full, and null if none serves it. Callers must send the request before anything else
-   * happens, because the slot is taken only then.
+   * Returns a connection that serves the workflow and can take a request: the one with the reserved slot, otherwise the one that
+   * holds the run, otherwise the least loaded one. Returns 'busy' if all are full, and null if none serves it. Callers must send
+   * the request before anything else happens, because the connection counts it only then.
    */
-  pick({ instanceId, app, workflow, runKey }: WorkerTarget): WorkerLink | 'busy' | null {
+  pick(target: WorkerTarget): WorkerLink | 'busy' | null {
+    const { deliveryKey, workflow } = target;
+    if (deliveryKey === undefined) return this.choose(target);
+    const reservedLink = this.slots.linkOf(deliveryKey);
+    if (reservedLink && reservedLink.freeSlots > 0 && reservedLink.serves(workflow)) return reservedLink;
+    const link = this.choose(target);
+    if (link && link !== 'busy') this.slots.noteSent(deliveryKey, link);
+    return link;
+  }
+
+  private choose({ instanceId, app, workflow, runKey }: WorkerTarget): WorkerLink | 'busy' | null {
     const pool = this.pools.get(poolName(instanceId, app));
     if (!pool) return null;
     const holder = pool.links.get(pool.holders.get(runKey) ?? '');
@@ -185,6 +218,11 @@ export class WorkerPools implements WorkerPresence {
       const link = this.pick(request.target);
       if (link !== 'busy') request.assign(link);
     }
+  }
+
+  private removeSlots(link: WorkerLink): void {
+    this.servedWorkflows.remove(link);
+    this.slots.remove(link);
   }
 
   private notify({ instanceId, app }: WorkerChange): void {

@@ -50,6 +50,7 @@ interface Destination {
   readonly url: string;
   /** Key of the run; empty if the request does not belong to a run that a worker may hold. */
   readonly runKey: string;
+  readonly deliveryKey?: string | undefined;
   /** Identifies the request when it is repeated without an attempt. */
   readonly requestKey: string;
 }
@@ -131,7 +132,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
   }
 
   async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageOutcome> {
-    const { url, instanceId, timeoutMs, signed, outcomeRecorded } = message;
+    const { url, instanceId, deliveryKey, timeoutMs, signed, outcomeRecorded } = message;
     if (!isWorkerUrl(url)) return this.options.otherTransports.messageSender.send(message, signal, onSent);
     const isNotice = signed?.kind === 'failure-function' || signed?.kind === 'failure-callback';
     if (!isNotice || message.body === null)
@@ -139,7 +140,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     const notice = readNotice(parseJson(Buffer.from(message.body).toString('utf8')));
     const workflow = parseWorkerUrl(url)?.workflow ?? '';
     const requestKey = `notice ${instanceId} ${notice.dlqId} ${notice.workflowRunId}`;
-    const destination = { instanceId, url, runKey: '', requestKey };
+    const destination = { instanceId, url, runKey: '', deliveryKey, requestKey };
     const exchangeResult = await this.exchange(
       destination,
       { kind: 'notice', workflow, notice },
@@ -184,7 +185,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
   }
 
   private async callWorker(call: StepCall, signal: AbortSignal, onSent: (() => void) | undefined): Promise<StepOutcome> {
-    const { instanceId, workflowUrl: url, request, timeoutMs, hidesData, outcomeRecorded } = call;
+    const { instanceId, workflowUrl: url, deliveryKey, request, timeoutMs, hidesData, outcomeRecorded } = call;
     const workflow = parseWorkerUrl(url)?.workflow ?? '';
     const { run, messageId, retried } = request;
     const { slices } = this.options;
@@ -192,7 +193,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     const frame = isLong ? await this.longFrameOf(call, workflow, slices) : ({ kind: 'step', workflow, request } as const);
     if (frame.kind === 'failure') return frame;
     const exchangeResult = await this.exchange(
-      { instanceId, url, runKey: run.key, requestKey: `${run.key} ${messageId} ${retried}` },
+      { instanceId, url, runKey: run.key, deliveryKey, requestKey: `${run.key} ${messageId} ${retried}` },
       frame,
       {
         timeoutMs,

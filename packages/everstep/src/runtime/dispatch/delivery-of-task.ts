@@ -1,16 +1,16 @@
 /** The delivery of a task: its destination and the limits that apply to it. */
 import type { Run, Task } from '../../engine/runs/run.js';
 import type { DueTask } from '../../ports/stores/store.js';
-import { isWorkerUrl, poolOf } from '../../ports/workers.js';
+import { isWorkerUrl, workersOf } from '../../ports/workers.js';
 import type { Delivery, DeliveryLimits, DeliveryRef } from '../gates/delivery.js';
 import { callbackUrlOf } from '../services/callbacks.js';
 import type { DeliveryTask } from './delivery-task.js';
 import { originOf } from './origins.js';
 import { callbackTimeoutMsOf, isLong, type TimeoutLimits, timeoutMsOf } from './requests/timeouts.js';
 
-function destinationOf(instanceId: string, url: string): Pick<DeliveryLimits, 'instanceId' | 'origin' | 'pool'> {
+function destinationOf(instanceId: string, url: string): Pick<DeliveryLimits, 'instanceId' | 'origin' | 'workers'> {
   if (!isWorkerUrl(url)) return { instanceId, origin: originOf(url) };
-  return { instanceId, origin: url, pool: poolOf(instanceId, url) };
+  return { instanceId, origin: url, workers: workersOf(instanceId, url) };
 }
 
 function createDelivery(ref: DeliveryRef, limits: DeliveryLimits, isLongDelivery: boolean, queue?: string): Delivery {

@@ -190,6 +190,10 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     this.parts.work.track(this.makeDelivery(delivery));
   }
 
+  onSlotsLeft(): void {
+    this.gates.onSlotsFreed();
+  }
+
   /**
    * Makes a delivery. Resolves when everything that follows from it has started. After an unexpected error, only this delivery is
    * dispatched again.

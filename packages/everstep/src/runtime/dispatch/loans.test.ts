@@ -18,7 +18,10 @@ const TIMEOUT = 'the worker did not respond within 60000 ms';
 /** The only worker is connected to another node. */
 const elsewhere: WorkerPresence = {
   missingSince: () => null,
-  capacityOf: () => 10,
+  freeSlots: () => 10,
+  reserve: () => true,
+  release: () => {},
+  takeFreed: () => [],
   onChange: () => {},
   nodes: { isServedHere: () => false, nodeFor: () => 'n_2' },
 };
@@ -256,6 +259,6 @@ test('a report with long errors is divided among notices that PostgreSQL accepts
       );
       for (const report of node.reports) assert.ok(Buffer.byteLength(JSON.stringify(report)) < 7_500);
     },
-    { cluster: node.cluster, workers: { ...here, capacityOf: () => 100 } },
+    { cluster: node.cluster, workers: { ...here, freeSlots: () => 100 } },
   );
 });

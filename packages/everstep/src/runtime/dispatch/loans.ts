@@ -74,7 +74,7 @@ export class Loans {
     const { nodes, holders } = this.deps;
     const { limits, runKey } = delivery;
     const { instanceId, origin, lentBy } = limits;
-    if (limits.pool === undefined || limits.queue !== undefined) return null;
+    if (limits.workers === undefined || limits.queue !== undefined) return null;
     if (nodes.isServedHere(instanceId, origin)) {
       if (lentBy !== undefined) this.lenders.set(deliveryKeyOf(delivery), lentBy);
       return null;

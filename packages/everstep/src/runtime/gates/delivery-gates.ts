@@ -36,7 +36,7 @@ export interface DeliveryGatesOptions {
 const RESOLVED = Promise.resolve();
 
 const haveSameGates = (a: DeliveryLimits, b: DeliveryLimits): boolean =>
-  a.origin === b.origin && a.pool === b.pool && a.flowControlKey === b.flowControlKey && a.queue === b.queue;
+  a.origin === b.origin && a.workers === b.workers && a.flowControlKey === b.flowControlKey && a.queue === b.queue;
 
 export class DeliveryGates implements GateListener {
   private readonly deps: GateDeps;
@@ -354,7 +354,7 @@ export class DeliveryGates implements GateListener {
     const previousLimits = this.lastLimits;
     const isSame =
       previousLimits?.origin === limits.origin &&
-      previousLimits.pool === limits.pool &&
+      previousLimits.workers === limits.workers &&
       previousLimits.flowControlKey === limits.flowControlKey &&
       previousLimits.queue === limits.queue &&
       previousLimits.lentBy === limits.lentBy &&

@@ -14,8 +14,8 @@ export interface DeliveryLimits {
   readonly queue?: string;
   /** Scheme, host and port of the destination; a worker URL as a whole. */
   readonly origin: string;
-  /** Pool of workers in which the delivery needs a slot. Absent if it is sent over HTTP. */
-  readonly pool?: string;
+  /** Name of the workers that serve the workflow. The delivery needs a slot of one of them. Absent if it is sent over HTTP. */
+  readonly workers?: string;
   /**
    * The node that lent the delivery to this one. The gates of that node have let it pass, and count it until this node reports
    * its end. The gates of this node do not limit it.
@@ -42,8 +42,8 @@ export type DeliveryResult =
 
 export const NOT_MADE: DeliveryResult = { kind: 'not-made' };
 
-/** Returns what limits the number of deliveries in flight, in addition to the slots: the host, or the pool of workers. */
-export const hostOf = ({ origin, pool }: Pick<DeliveryLimits, 'origin' | 'pool'>): string => pool ?? origin;
+/** Returns what limits the number of deliveries in flight, in addition to the slots: the host, or the workers of the workflow. */
+export const hostOf = ({ origin, workers }: Pick<DeliveryLimits, 'origin' | 'workers'>): string => workers ?? origin;
 
 /** Returns the key of a delivery for maps. */
 export const deliveryKeyOf = ({ runKey, slot }: DeliveryRef): string => `${runKey}/${slot}`;

@@ -3,6 +3,7 @@
  * delivery passes as soon as it may: nothing polls, and one timer is set to the end of a full rate window.
  */
 import type { FlowControl, FlowControlState } from '../../engine/runs/run.js';
+import { poolOf } from '../../ports/workers.js';
 import type { FlowControlStatus, WaitReason } from '../services/workflow-service.js';
 import { type DeliveryLimits, type DeliveryResult, hostOf } from './delivery.js';
 import type { GateDeps } from './gate-deps.js';
@@ -352,15 +353,22 @@ export class FlowKey {
   private findStartable(maxCount: number, freeFor: (deliveryLimits: DeliveryLimits) => number): GatedDelivery[] {
     const deliveries: GatedDelivery[] = [];
     const freeSlots = new Map<string, number>();
+    const takenSlots = new Map<string, number>();
     let passedOverCount = 0;
     for (const delivery of this.waitList.inOrder()) {
+      const { workers, isLong } = delivery.limits;
       const host = hostOf(delivery.limits);
-      const slotKind = delivery.limits.isLong ? `${host} long` : host;
+      const slotKind = isLong ? `${host} long` : host;
       const slots = freeSlots.get(slotKind) ?? freeFor(delivery.limits);
-      const canStart = slots > 0 && !this.instance.isHeld(delivery);
-      freeSlots.set(slotKind, canStart ? slots - 1 : slots);
-      if (canStart) deliveries.push(delivery);
-      else passedOverCount++;
+      freeSlots.set(slotKind, slots);
+      // Workflows of an app may share the slots of its workers.
+      const sharedKind = workers === undefined ? slotKind : poolOf(workers);
+      const taken = takenSlots.get(sharedKind) ?? 0;
+      const canStart = slots > taken && !this.instance.isHeld(delivery);
+      if (canStart) {
+        takenSlots.set(sharedKind, taken + 1);
+        deliveries.push(delivery);
+      } else passedOverCount++;
       if (deliveries.length === maxCount || passedOverCount === LOOK_AHEAD) break;
     }
     return deliveries;

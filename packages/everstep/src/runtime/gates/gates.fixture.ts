@@ -179,6 +179,8 @@ export class GateHarness {
         freeLong: () => this.longSlots,
         freeShare: () => Number.POSITIVE_INFINITY,
         reserve: () => {},
+        isFull: () => false,
+        takeFreedOrigins: () => [],
       },
       transitMs: (periodMs) => this.transitMs(periodMs),
       exit: {

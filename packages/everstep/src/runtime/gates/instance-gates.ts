@@ -105,9 +105,9 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   /** Returns false if the destination was held after the delivery had passed. The delivery then waits here again. */
   mayStart(delivery: GatedDelivery): boolean {
-    const { origin, flowControlKey, pool } = delivery.limits;
+    const { origin, flowControlKey, workers } = delivery.limits;
     const existing = this.destinationMap.get(origin);
-    const lacksWorker = pool !== undefined && this.noWorkerSince(origin) !== null;
+    const lacksWorker = workers !== undefined && this.noWorkerSince(origin) !== null;
     const destination = lacksWorker ? this.destinationOf(origin) : existing;
     if (!destination?.holds(delivery)) return true;
     destination.returnDelivery(delivery);
@@ -292,12 +292,12 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   // ---------------------------------------------------------------- the steps of a delivery
 
   onPassedQueue(delivery: GatedDelivery): void {
-    const { origin, pool, lentBy } = delivery.limits;
+    const { origin, workers, lentBy } = delivery.limits;
     const destination = this.destinationMap.get(origin);
     // A lent delivery does not wait here, where it would keep its slots at its lender. `mayStart` checks it.
     if (lentBy !== undefined) this.onPassedDestination(delivery);
     else if (destination?.isBlocking) destination.wait(delivery);
-    else if (pool !== undefined && this.noWorkerSince(origin) !== null) this.waitAtDestination(delivery);
+    else if (workers !== undefined && this.noWorkerSince(origin) !== null) this.waitAtDestination(delivery);
     else this.onPassedDestination(delivery);
   }
 
@@ -308,9 +308,9 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   }
 
   isHeld(delivery: GatedDelivery): boolean {
-    const { origin, pool } = delivery.limits;
+    const { origin, workers } = delivery.limits;
     const destination = this.destinationMap.get(origin);
-    return destination ? destination.holds(delivery) : pool !== undefined && this.noWorkerSince(origin) !== null;
+    return destination ? destination.holds(delivery) : workers !== undefined && this.noWorkerSince(origin) !== null;
   }
 
   noWorkerSince(origin: string): number | null {

@@ -2,6 +2,8 @@
  * Assigns free slots to the flow control keys that have a rate. A start is granted only when it can be made immediately. Keys
  * that find no free slot wait for one and take turns.
  */
+import { NameTurns } from '../../fairness/name-turns.js';
+import { isWorkersName } from '../../ports/workers.js';
 import { type DeliveryLimits, hostOf } from './delivery.js';
 import type { GatedDelivery } from './wait-list.js';
 
@@ -20,6 +22,10 @@ export interface FreeSlots {
   freeShare(origin: string, instanceId: string): number;
   /** Reserves this many more slots for the instance; fewer if negative. No other delivery takes them. */
   reserve(origin: string, instanceId: string, change: number): void;
+  /** Returns whether the origin has no slot at all until `takeFreedOrigins` returns it. */
+  isFull(origin: string): boolean;
+  /** Returns the origins that may have been full and have a free slot since the last call. */
+  takeFreedOrigins(): readonly ReadonlySet<string>[];
 }
 
 /** A key that waits for a slot. */
@@ -43,6 +49,8 @@ interface SlotKind {
   readonly free: (name: string) => number;
   /** Returns how many of them may be granted while others wait. */
   readonly reservable: (name: string) => number;
+  /** Returns whether there is no slot until `wake` is called. If absent, the free slots are checked each time. */
+  readonly isFull?: (name: string) => boolean;
 }
 
 /** The scopes of one kind of slots, by name. */
@@ -51,20 +59,25 @@ class Scopes {
   readonly freeOf: SlotKind['free'];
   private readonly scopes = new Map<string, Scope>();
   private readonly reservableOf: SlotKind['reservable'];
+  private readonly isFull: (name: string) => boolean;
   /** Names of the scopes with waiting seekers. */
-  private readonly soughtNames = new Set<string>();
+  private readonly soughtNames = new NameTurns();
+  /** Names of workers that have been woken and have waited since then. They may share slots with others. */
+  private readonly wokenNames = new Set<string>();
 
-  constructor({ nameOf, free, reservable }: SlotKind) {
+  constructor({ nameOf, free, reservable, isFull = () => false }: SlotKind) {
     this.nameOf = nameOf;
     this.freeOf = free;
     this.reservableOf = reservable;
+    this.isFull = isFull;
   }
 
   /** Returns the free slots, or 0 while seekers other than `seeker` wait, unless `seeker` is being served. */
   freeInTurn(name: string, seeker: SlotSeeker, isServed: boolean): number {
     const seekers = this.scopes.get(name)?.seekers;
     const otherCount = seekers ? seekers.size - (seekers.has(seeker) ? 1 : 0) : 0;
-    return otherCount > 0 && !isServed ? 0 : this.free(name);
+    const otherNamesCount = isWorkersName(name) ? this.wokenNames.size - (this.wokenNames.has(name) ? 1 : 0) : 0;
+    return otherCount + otherNamesCount > 0 && !isServed ? 0 : this.free(name);
   }
 
   addSeeker(name: string, seeker: SlotSeeker): void {
@@ -78,10 +91,15 @@ class Scopes {
     this.removeIfUnused(name, scope);
   }
 
-  /** Serves the waiting seekers while slots are free. */
+  /** Called when names may have free slots that had none. */
+  wake(freedNames: readonly ReadonlySet<string>[]): void {
+    for (const names of freedNames) for (const name of this.soughtNames.wake(names)) this.wokenNames.add(name);
+  }
+
+  /** Serves the waiting seekers while slots are free. Names that share slots take turns. */
   serve(serveSeeker: (seeker: SlotSeeker) => void): void {
     if (this.soughtNames.size === 0) return;
-    for (const name of [...this.soughtNames]) {
+    for (const name of [...this.soughtNames.names()]) {
       const scope = this.scopeOf(name);
       const { seekers } = scope;
       // A seeker that needs more slots joins at the end.
@@ -89,7 +107,13 @@ class Scopes {
         const [seeker] = seekers;
         if (!seeker) break;
         seekers.delete(seeker);
+        this.soughtNames.moveBehind(name);
+        this.wokenNames.delete(name);
         serveSeeker(seeker);
+      }
+      if (this.isFull(name)) {
+        this.soughtNames.park(name);
+        this.wokenNames.delete(name);
       }
       this.removeIfUnused(name, scope);
     }
@@ -111,6 +135,7 @@ class Scopes {
   private removeIfUnused(name: string, scope: Scope): void {
     if (scope.seekers.size > 0 || this.scopes.get(name) !== scope) return;
     this.soughtNames.delete(name);
+    this.wokenNames.delete(name);
     if (scope.keptSlots === 0) this.scopes.delete(name);
   }
 }
@@ -121,6 +146,7 @@ const SEPARATOR = ' ';
 export class SlotTurns {
   private readonly slots: FreeSlots;
   private readonly instances: Scopes;
+  private readonly origins: Scopes;
   /**
    * A seeker waits in the first of these that has no free slot for it. An instance without free slots therefore does not block
    * others at the origin.
@@ -141,6 +167,12 @@ export class SlotTurns {
       free: (instanceId) => slots.freeOf(instanceId),
       reservable: (instanceId) => slots.reservableOf(instanceId),
     });
+    this.origins = new Scopes({
+      nameOf: hostOf,
+      free: (origin) => slots.free(origin),
+      reservable: (origin) => slots.reservable(origin),
+      isFull: (origin) => slots.isFull(origin),
+    });
     this.kinds = [
       this.instances,
       new Scopes({ nameOf: ({ instanceId, isLong }) => (isLong ? instanceId : null), free: freeLong, reservable: freeLong }),
@@ -149,11 +181,7 @@ export class SlotTurns {
         free: freeShare,
         reservable: freeShare,
       }),
-      new Scopes({
-        nameOf: hostOf,
-        free: (origin) => slots.free(origin),
-        reservable: (origin) => slots.reservable(origin),
-      }),
+      this.origins,
     ];
   }
 
@@ -169,6 +197,7 @@ export class SlotTurns {
 
   /** Returns the free slots for starts to grant: none while others have waited longer. If there are none, the seeker waits. */
   seek(limits: DeliveryLimits, seeker: SlotSeeker): number {
+    this.origins.wake(this.slots.takeFreedOrigins());
     return this.minFree(limits, (kind, name) => kind.freeInTurn(name, seeker, this.servedSeeker === seeker), seeker);
   }
 
@@ -189,6 +218,7 @@ export class SlotTurns {
 
   /** Called when slots may have become free. */
   onSlotsFreed(): void {
+    this.origins.wake(this.slots.takeFreedOrigins());
     for (const kind of this.kinds) kind.serve((seeker) => this.serve(seeker));
   }
 

@@ -14,7 +14,7 @@ export type QueuedBecause =
   | 'long-deliveries'
   /** Its host has as many deliveries in flight as allowed, for all accounts together or for its own account. */
   | 'host'
-  /** All slots of the connected workers are in use. */
+  /** All slots of the workers that serve the workflow are in use. */
   | 'workers'
   /** Its run is so large that it must wait for memory. */
   | 'memory';

@@ -13,6 +13,7 @@ import { canonicalHeaders } from '../../responses/header-names.js';
 import type { StoreWrites } from '../commits/store-writes.js';
 import { originOf } from '../dispatch/origins.js';
 import { callbackTimeoutMsOf } from '../dispatch/requests/timeouts.js';
+import { deliveryKeyOf } from '../gates/delivery.js';
 import type { CallbackOutcome, DeadLetterId, FailureCallbackService } from '../interface/dead-letters.js';
 import { messageNotice, sourceHeaderOf } from '../messages/message-notice.js';
 import { messageFailureOf } from '../messages/message-outcome.js';
@@ -140,6 +141,7 @@ export class Callbacks implements FailureCallbackService {
     const outcome = await sender.send(
       {
         instanceId: run.instanceId,
+        deliveryKey: deliveryKeyOf({ runKey, slot: task.slot }),
         dialect: run.dialect,
         method: failureCallback?.method ?? 'POST',
         url,

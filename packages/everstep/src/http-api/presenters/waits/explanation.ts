@@ -29,7 +29,7 @@ const NO_SLOT_CAUSES: Readonly<Record<QueuedBecause, string>> = {
   'fair-share': 'the account has used its fair share of slots',
   'long-deliveries': 'the delivery has a long timeout, and the account has used its fair share of long deliveries',
   host: 'the limit of concurrent deliveries to its host has been reached',
-  workers: 'all slots of the connected workers are in use',
+  workers: 'all slots of the workers that serve the workflow are in use',
   memory: 'the events and requests that its run sends need more memory than its account has available',
 };
 

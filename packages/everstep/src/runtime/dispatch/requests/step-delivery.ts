@@ -4,6 +4,7 @@ import type { ReplyEnvelope } from '../../../engine/runs/reply.js';
 import type { Task } from '../../../engine/runs/run.js';
 import type { StepCaller, StepOutcome } from '../../../ports/step-caller.js';
 import type { Traces } from '../../../ports/traces.js';
+import { deliveryKeyOf } from '../../gates/delivery.js';
 import type { OnDurable } from '../../runs/decisions.js';
 import { noteHold } from '../../runs/holds.js';
 import type { CachedRun } from '../../runs/run-cache.js';
@@ -61,6 +62,7 @@ export async function deliverStep(
       const outcome = await caller.call(
         {
           instanceId: run.instanceId,
+          deliveryKey: deliveryKeyOf({ runKey: run.key, slot: task.slot }),
           dialect: run.dialect,
           workflowUrl: run.workflowUrl,
           ...callParts,

@@ -1,4 +1,5 @@
 /** The queued deliveries of one queue instance: by urgency, and within that by host, so no host delays others. */
+import { NameTurns } from '../../../fairness/name-turns.js';
 import { type Delivery, hostOf } from '../../gates/delivery.js';
 import { Fifo } from './fifo.js';
 
@@ -18,8 +19,57 @@ const FRESH_EVERY = 4;
 /** Maximum number of entries in the list of first deliveries that have already left the queue. */
 const MAX_STALE = 1_024;
 
-/** Deliveries by host. */
-type Lines = Map<string, Fifo<QueuedDelivery>>;
+/** Returns whether the host may be called now. */
+type HostCheck = (host: string) => boolean;
+
+/** Deliveries by host. Hosts take turns: one that was served moves behind the others. */
+class Lines {
+  private readonly isFull: HostCheck;
+  private readonly lines = new Map<string, Fifo<QueuedDelivery>>();
+  private readonly turns = new NameTurns();
+
+  constructor(isFull: HostCheck) {
+    this.isFull = isFull;
+  }
+
+  add(host: string, queuedDelivery: QueuedDelivery): void {
+    const line = this.lines.get(host) ?? new Fifo<QueuedDelivery>();
+    line.push(queuedDelivery);
+    this.lines.set(host, line);
+    this.turns.add(host);
+  }
+
+  /** Takes the next delivery to a free host; null if there is none. Hosts that are full are passed over until `wake` is called. */
+  take(isFree: HostCheck): QueuedDelivery | null {
+    for (const host of this.turns.names()) {
+      if (!isFree(host)) {
+        if (this.isFull(host)) this.turns.park(host);
+        continue;
+      }
+      const line = this.lines.get(host);
+      const queuedDelivery = line?.shift();
+      if (line && line.length > 0) this.turns.moveBehind(host);
+      else this.remove(host);
+      if (queuedDelivery) return queuedDelivery;
+    }
+    return null;
+  }
+
+  wake(hosts: ReadonlySet<string>): boolean {
+    return this.turns.wake(hosts).length > 0;
+  }
+
+  takeAll(): readonly QueuedDelivery[] {
+    const all = [...this.lines.values()].flatMap((line) => line.takeAll());
+    for (const host of [...this.lines.keys()]) this.remove(host);
+    return all;
+  }
+
+  private remove(host: string): void {
+    this.lines.delete(host);
+    this.turns.delete(host);
+  }
+}
 
 /** Lines of one urgency. Long deliveries have separate lines, so they never block others. */
 interface UrgencyLines {
@@ -30,17 +80,24 @@ interface UrgencyLines {
   wasLastLong: boolean;
 }
 
-const newUrgencyLines = (): UrgencyLines => ({ short: new Map(), long: new Map(), length: 0, wasLastLong: false });
+const newUrgencyLines = (isFull: HostCheck): UrgencyLines => ({
+  short: new Lines(isFull),
+  long: new Lines(isFull),
+  length: 0,
+  wasLastLong: false,
+});
 
 export class QueuedDeliveries {
-  private readonly linesByUrgency: Readonly<Record<Urgency, UrgencyLines>> = {
-    counted: newUrgencyLines(),
-    continuing: newUrgencyLines(),
-    fresh: newUrgencyLines(),
-  };
+  private readonly linesByUrgency: Readonly<Record<Urgency, UrgencyLines>>;
   /** First deliveries in the order in which they were added; stale ones are removed when they reach the front. */
   private readonly oldestFresh = new Fifo<QueuedDelivery>();
   private turnCount = 0;
+
+  /** `isFull` returns whether no delivery to the host can start until `wake` is called with it. */
+  constructor(isFull: HostCheck) {
+    const [counted, continuing, fresh] = [newUrgencyLines(isFull), newUrgencyLines(isFull), newUrgencyLines(isFull)];
+    this.linesByUrgency = { counted, continuing, fresh };
+  }
 
   get length(): number {
     const { counted, continuing, fresh } = this.linesByUrgency;
@@ -59,29 +116,25 @@ export class QueuedDeliveries {
   add(queuedDelivery: QueuedDelivery): void {
     const urgencyLines = this.linesByUrgency[queuedDelivery.urgency];
     const { limits } = queuedDelivery.delivery;
-    const { isLong } = limits;
-    const host = hostOf(limits);
-    const lines = isLong ? urgencyLines.long : urgencyLines.short;
-    const line = lines.get(host);
-    if (line) line.push(queuedDelivery);
-    else {
-      const newLine = new Fifo<QueuedDelivery>();
-      newLine.push(queuedDelivery);
-      lines.set(host, newLine);
-    }
+    (limits.isLong ? urgencyLines.long : urgencyLines.short).add(hostOf(limits), queuedDelivery);
     urgencyLines.length++;
     if (queuedDelivery.urgency === 'fresh') this.addFresh(queuedDelivery);
   }
 
-  takeCounted(isFree: (host: string) => boolean): QueuedDelivery | null {
+  /** Called when these hosts may have free slots. Returns whether deliveries wait for them. */
+  wake(hosts: ReadonlySet<string>): boolean {
+    let isAnyWoken = false;
+    for (const { short, long } of Object.values(this.linesByUrgency))
+      for (const lines of [short, long]) isAnyWoken = lines.wake(hosts) || isAnyWoken;
+    return isAnyWoken;
+  }
+
+  takeCounted(isFree: HostCheck): QueuedDelivery | null {
     return this.takeOfUrgency('counted', true, isFree);
   }
 
   /** Takes a delivery without a reserved slot, to a host with a free connection. */
-  takeNext(
-    allowed: { readonly startFresh: boolean; readonly startLong: boolean },
-    isFree: (host: string) => boolean,
-  ): QueuedDelivery | null {
+  takeNext(allowed: { readonly startFresh: boolean; readonly startLong: boolean }, isFree: HostCheck): QueuedDelivery | null {
     const isFreshTurn = allowed.startFresh && this.turnCount % FRESH_EVERY === FRESH_EVERY - 1;
     const takenDelivery =
       (isFreshTurn ? this.takeOfUrgency('fresh', allowed.startLong, isFree) : null) ??
@@ -94,10 +147,7 @@ export class QueuedDeliveries {
   takeAll(): readonly QueuedDelivery[] {
     const all: QueuedDelivery[] = [];
     for (const urgencyLines of Object.values(this.linesByUrgency)) {
-      for (const lines of [urgencyLines.short, urgencyLines.long]) {
-        for (const line of lines.values()) all.push(...line.takeAll());
-        lines.clear();
-      }
+      for (const lines of [urgencyLines.short, urgencyLines.long]) all.push(...lines.takeAll());
       urgencyLines.length = 0;
     }
     for (const queuedDelivery of all) queuedDelivery.isQueued = false;
@@ -111,28 +161,20 @@ export class QueuedDeliveries {
     for (const queuedDelivery of oldestFresh.takeAll()) if (queuedDelivery.isQueued) oldestFresh.push(queuedDelivery);
   }
 
-  /**
-   * Takes the next delivery of this urgency to a free host; null if there is none. Short and long deliveries take turns, and so
-   * do hosts: one that was served moves behind the others.
-   */
-  private takeOfUrgency(urgency: Urgency, mayBeLong: boolean, isFree: (host: string) => boolean): QueuedDelivery | null {
+  /** Takes the next delivery of this urgency to a free host; null if there is none. Short and long deliveries take turns. */
+  private takeOfUrgency(urgency: Urgency, mayBeLong: boolean, isFree: HostCheck): QueuedDelivery | null {
     const urgencyLines = this.linesByUrgency[urgency];
     if (urgencyLines.length === 0) return null;
     for (const lines of urgencyLines.wasLastLong
       ? [urgencyLines.short, urgencyLines.long]
       : [urgencyLines.long, urgencyLines.short]) {
       if (lines === urgencyLines.long && !mayBeLong) continue;
-      for (const [host, line] of lines) {
-        const { first } = line;
-        if (!first || !isFree(host)) continue;
-        line.shift();
-        lines.delete(host);
-        if (line.length > 0) lines.set(host, line);
-        urgencyLines.length--;
-        urgencyLines.wasLastLong = lines === urgencyLines.long;
-        first.isQueued = false;
-        return first;
-      }
+      const queuedDelivery = lines.take(isFree);
+      if (!queuedDelivery) continue;
+      urgencyLines.length--;
+      urgencyLines.wasLastLong = lines === urgencyLines.long;
+      queuedDelivery.isQueued = false;
+      return queuedDelivery;
     }
     return null;
   }

@@ -13,10 +13,12 @@
  */
 import { FairShare } from '../../../fairness/fair-share.js';
 import { type InstanceOwners, ONE_OWNER } from '../../../ports/stores/instance-owners.js';
+import { type FreedSlots, isWorkersName } from '../../../ports/workers.js';
 import { type Delivery, type DeliveryRef, deliveryKeyOf, hostOf } from '../../gates/delivery.js';
 import type { QueuedBecause } from '../../services/workflow-service.js';
 import { QueuedDeliveries, type QueuedDelivery, type Urgency } from './queued-deliveries.js';
 import { type SlotLimits, SlotShares } from './slot-shares.js';
+import { sharedSlots, type WorkerShares } from './worker-shares.js';
 
 export type { Urgency } from './queued-deliveries.js';
 
@@ -52,19 +54,13 @@ interface QueueEntry {
   readonly queuedDelivery: QueuedDelivery;
 }
 
-/**
- * Returns how many of the free slots counted starts may take while other deliveries wait: half of them. If one is free, they
- * take turns.
- */
-const sharedSlots = (free: number, wasLastCounted: boolean): number =>
-  Math.min(free, Math.max(Math.floor(free / 2), wasLastCounted ? 0 : 1));
-
 const isIdle = ({ inFlight, counted, waiting, reserved }: Load): boolean => inFlight + counted + waiting + reserved === 0;
 
 /** Returns how many slots are in use by deliveries in flight or needed for counted starts. */
 const usedSlots = ({ inFlight, counted, reserved }: Load): number => inFlight + counted + reserved;
 
 const newLoad = (): Load => ({ inFlight: 0, counted: 0, waiting: 0, reserved: 0, wasLastCounted: false });
+const NO_LOAD: Readonly<Load> = newLoad();
 
 export interface ReadyQueueLimits extends SlotLimits {
   /** Returns the limit of deliveries of one instance at all hosts; null if it has none. It may change at any time. */
@@ -86,6 +82,7 @@ export class ReadyQueue {
   private readonly inFlightDeliveries = new Map<string, Delivery>();
   /** Slots of deliveries in flight and of counted starts that are queued. */
   private readonly slots: SlotShares;
+  readonly workers: WorkerShares;
   /** Deliveries that are queued or in flight, including those that were not read from the store. */
   private readonly backlog: FairShare;
   private reservedTotal = 0;
@@ -97,6 +94,7 @@ export class ReadyQueue {
     this.limits = limits;
     this.owners = limits.owners ?? ONE_OWNER;
     this.slots = new SlotShares(limits, this.owners);
+    this.workers = this.slots.workers;
     this.backlog = new FairShare(BACKLOG_MAX, this.owners);
   }
 
@@ -149,14 +147,16 @@ export class ReadyQueue {
   free(host: string): number {
     const load = this.hosts.get(host);
     const reservedElsewhere = this.reservedTotal - (load?.reserved ?? 0);
-    return Math.max(0, Math.min(this.slots.freeAt(host), this.slots.free - reservedElsewhere));
+    return Math.max(0, Math.min(this.slots.freeAt(host, load?.counted ?? 0), this.slots.free - reservedElsewhere));
   }
 
   /** Returns how many of the free slots may be reserved for counted starts, including those that are reserved already. */
   reservable(host: string): number {
     const load = this.hosts.get(host);
     const freeCount = this.free(host);
-    const waitingCount = load ? this.waitingForSlot(host, load, freeCount) : 0;
+    const sharedWorkerSlots = this.areSlotsExhausted ? null : this.workers.sharedAt(host, freeCount, load?.reserved ?? 0);
+    if (sharedWorkerSlots !== null) return sharedWorkerSlots;
+    const waitingCount = load && !isWorkersName(host) ? this.waitingForSlot(host, load, freeCount) : 0;
     if (!this.areSlotsExhausted && waitingCount === 0) return freeCount;
     const wasCountedLast = this.areSlotsExhausted ? this.wasLastCounted : (load?.wasLastCounted ?? false);
     const sharedCount = sharedSlots(freeCount, wasCountedLast);
@@ -193,8 +193,11 @@ export class ReadyQueue {
     load.reserved += change;
     instance.reserved += change;
     this.reservedTotal += change;
-    if (change > 0) this.noteServed(load, instance, true);
-    else this.removeIfIdle(host, load, instance);
+    this.workers.hold(host, load.counted + load.reserved);
+    if (change > 0) {
+      this.workers.noteGranted(host, change);
+      this.noteServed(load, instance, true);
+    } else this.removeIfIdle(host, load, instance);
   }
 
   /** Queues a delivery that has waited since this time (Unix ms). Returns false if it is already queued or in flight. */
@@ -213,9 +216,17 @@ export class ReadyQueue {
     const kind = urgency === 'counted' ? 'counted' : 'waiting';
     load[kind]++;
     instance[kind]++;
-    if (kind === 'counted') this.slots.take(delivery.limits);
-    else load.waitingOf.set(instance, (load.waitingOf.get(instance) ?? 0) + 1);
+    if (kind === 'counted') {
+      this.slots.take(delivery.limits);
+      this.workers.hold(host, load.counted + load.reserved);
+    } else load.waitingOf.set(instance, (load.waitingOf.get(instance) ?? 0) + 1);
     return true;
+  }
+
+  /** Called when slots of workers have become free. */
+  slotsFreed(freedSlots: FreedSlots): void {
+    const queue = this.instances.get(freedSlots.instanceId)?.queue;
+    if (queue?.wake(freedSlots.workers)) this.workers.contend(freedSlots);
   }
 
   /**
@@ -260,12 +271,12 @@ export class ReadyQueue {
     if (!this.slots.allows(instanceId)) return 'fair-share';
     if (isLong && !this.slots.allowsLong(instanceId)) return 'long-deliveries';
     if (this.isFree(hostOf(limits), instanceId)) return null;
-    return limits.pool === undefined ? 'host' : 'workers';
+    return limits.workers === undefined ? 'host' : 'workers';
   }
 
   private nextCounted(instance: InstanceLoad): QueuedDelivery | null {
     if (instance.counted === 0 || instance.inFlight >= this.startLimitOf(instance.instanceId)) return null;
-    return instance.queue.takeCounted((host) => (this.hosts.get(host)?.inFlight ?? 0) < this.slots.capacityAt(host));
+    return instance.queue.takeCounted((host) => this.slots.mayStartCounted(host, this.hosts.get(host)?.inFlight ?? 0));
   }
 
   /** Returns the next delivery other than a counted start. It cannot take a reserved slot. */
@@ -294,6 +305,7 @@ export class ReadyQueue {
       this.removeWaiting(load, instance);
       this.slots.take(delivery.limits);
     }
+    this.workers.start(delivery, isCounted);
     this.noteServed(load, instance, isCounted);
     load.inFlight++;
     instance.inFlight++;
@@ -321,8 +333,8 @@ export class ReadyQueue {
   }
 
   private isFree(host: string, instanceId: string): boolean {
-    const reservedCount = this.hosts.get(host)?.reserved ?? 0;
-    return this.slots.freeAt(host) > reservedCount && this.slots.allowsAt(host, instanceId);
+    const { counted, reserved } = this.hosts.get(host) ?? NO_LOAD;
+    return this.slots.freeAt(host, counted) > reserved && this.slots.allowsAt(host, instanceId);
   }
 
   private removeWaiting(load: HostLoad, instance: InstanceLoad): void {
@@ -377,7 +389,7 @@ export class ReadyQueue {
     let instance = this.instances.get(instanceId);
     if (!instance) {
       const accountId = this.owners.accountOf(instanceId);
-      instance = { ...newLoad(), instanceId, accountId, queue: new QueuedDeliveries() };
+      instance = { ...newLoad(), instanceId, accountId, queue: new QueuedDeliveries((host) => this.workers.isFull(host)) };
       this.instances.set(instanceId, instance);
     }
     return instance;
@@ -400,8 +412,10 @@ export class ReadyQueue {
         const kind = isCounted ? 'counted' : 'waiting';
         load[kind]--;
         instance[kind]--;
-        if (isCounted) this.slots.give(limits);
-        else this.removeWaiting(load, instance);
+        if (isCounted) {
+          this.slots.give(limits);
+          this.workers.hold(hostOf(limits), load.counted + load.reserved);
+        } else this.removeWaiting(load, instance);
         this.removeIfIdle(hostOf(limits), load, instance);
       }
     }
@@ -413,13 +427,15 @@ export class ReadyQueue {
     const id = deliveryKeyOf(ref);
     const entry = this.entries.get(id);
     if (!entry || !this.inFlightDeliveries.delete(id)) return;
-    const { limits } = entry.queuedDelivery.delivery;
+    const { delivery } = entry.queuedDelivery;
+    const { limits } = delivery;
     const load = this.loadAt(hostOf(limits));
     this.entries.delete(id);
     this.backlog.give(entry.instance.instanceId);
     load.inFlight--;
     entry.instance.inFlight--;
     this.slots.give(limits);
+    this.workers.end(delivery);
     this.removeIfIdle(hostOf(limits), load, entry.instance);
   }
 }

@@ -7,7 +7,7 @@ import type { Clock } from '../../../ports/clock.js';
 import type { InstanceLimits } from '../../../ports/stores/instance-limits.js';
 import type { InstanceOwners } from '../../../ports/stores/instance-owners.js';
 import type { StoreWritesState } from '../../../ports/stores/store-writes.js';
-import type { WorkerPresence } from '../../../ports/workers.js';
+import type { WorkerSlots } from '../../../ports/workers.js';
 import type { Delivery, DeliveryRef } from '../../gates/delivery.js';
 import type { FreeSlots } from '../../gates/slot-turns.js';
 import { BURST_RECHECK_MS, BurstGate } from './burst-gate.js';
@@ -20,7 +20,7 @@ export interface SlotQueueDeps {
   readonly clock: Clock;
   readonly limits: Pick<InstanceLimits, 'maxParallelism'>;
   readonly owners: InstanceOwners;
-  readonly workers: Pick<WorkerPresence, 'capacityOf'>;
+  readonly workers: WorkerSlots;
   /** While this is closed, for all instances or for one, their deliveries do not start. Call `drainSoon` when it opens. */
   readonly writes: StoreWritesState;
 }
@@ -28,6 +28,8 @@ export interface SlotQueueDeps {
 /** Starts the deliveries that have a slot; `done` must be called for each. */
 export interface DeliveryStarter {
   startDelivery(delivery: Delivery): void;
+  /** Called when free slots may remain for the gates after the deliveries that waited for them have had their turn. */
+  onSlotsLeft(): void;
 }
 
 export class SlotQueue implements FreeSlots {
@@ -38,6 +40,8 @@ export class SlotQueue implements FreeSlots {
   /** Keyed by instance. */
   private readonly burstGates = new Map<string, BurstGate>();
   private cancelRecheck: (() => void) | null = null;
+  /** Workers with slots that have become free and that the gates have not been notified of. */
+  private freedOrigins: ReadonlySet<string>[] = [];
   private isDrainScheduled = false;
   private isStopped = false;
 
@@ -47,7 +51,7 @@ export class SlotQueue implements FreeSlots {
     this.ready = new ReadyQueue({
       maxInFlight: LIMITS.maxDeliveriesInFlight,
       maxInFlightPerHost: LIMITS.maxConnectionsPerHost,
-      capacityOf: (pool) => deps.workers.capacityOf(pool),
+      workers: deps.workers,
       maxLongInFlight: LIMITS.maxLongDeliveriesInFlight,
       maxInFlightOf: (instanceId) => deps.limits.maxParallelism(instanceId),
       mayStart: (instanceId) => deps.writes.isOpenFor(instanceId),
@@ -63,6 +67,7 @@ export class SlotQueue implements FreeSlots {
     return this.ready.free(origin);
   }
   reservable(origin: string): number {
+    this.noteFreedSlots();
     return this.ready.reservable(origin);
   }
   freeOf(instanceId: string): number {
@@ -81,6 +86,16 @@ export class SlotQueue implements FreeSlots {
     this.ready.reserve(origin, instanceId, change);
     // Other deliveries may wait for the slots that are no longer reserved.
     if (change < 0) this.drainSoon();
+  }
+
+  isFull(origin: string): boolean {
+    return this.ready.workers.isFull(origin);
+  }
+  takeFreedOrigins(): readonly ReadonlySet<string>[] {
+    this.noteFreedSlots();
+    const { freedOrigins } = this;
+    this.freedOrigins = [];
+    return freedOrigins;
   }
 
   /** Called when a run of the instance was created. */
@@ -128,9 +143,20 @@ export class SlotQueue implements FreeSlots {
     });
   }
 
+  /** Returns whether there are any. */
+  private noteFreedSlots(): boolean {
+    const allFreedSlots = this.deps.workers.takeFreed();
+    for (const freedSlots of allFreedSlots) {
+      this.ready.slotsFreed(freedSlots);
+      this.freedOrigins.push(freedSlots.workers);
+    }
+    return allFreedSlots.length > 0;
+  }
+
   private drain(): void {
     const { clock, writes } = this.deps;
     if (this.isStopped || !writes.isOpen) return;
+    this.noteFreedSlots();
     const now = clock.now();
     let isHeldBack = false;
     const freshAllowed = (instanceId: string): number => {
@@ -142,6 +168,11 @@ export class SlotQueue implements FreeSlots {
       return allowedStarts;
     };
     this.ready.drain(freshAllowed, (delivery) => this.starter.startDelivery(delivery));
+    const hadContention = this.ready.workers.endContention();
+    // A counted start has used the connection that holds its run, and freed the slot that was held for it.
+    if (this.noteFreedSlots()) this.drainSoon();
+    // Counted starts may have left slots to deliveries that did not take them.
+    if (hadContention || this.freedOrigins.length > 0) this.starter.onSlotsLeft();
     if (!isHeldBack || this.cancelRecheck) return;
     this.cancelRecheck = clock.setTimer(now + BURST_RECHECK_MS, () => {
       this.cancelRecheck = null;
