@@ -18,9 +18,9 @@
  *                        makes due start again at `dispatch`.
  *
  * At most one delivery of a slot of a run is in these states. A delivery that is offered while an older one of the same slot
- * is in flight is kept in `dueAgain` and offered when that one ends: the older one may have read a state that is out of date.
- * If a decision replaces the task in the slot by one with other limits, the older delivery is withdrawn from the gates; if it
- * has passed them, it is not sent when it gets its slot, and the delivery in `dueAgain` is offered.
+ * is in flight is kept in `LaterDeliveries` and offered when that one ends: the older one may have read a state that is out of
+ * date. If a decision replaces the task in the slot by one with other limits, the older delivery is withdrawn from the gates; if
+ * it has passed them, it is not sent when it gets its slot, and the delivery in `LaterDeliveries` is offered.
  *
  * Two conditions are checked twice, because a delivery can wait for a long time between the offer and the request:
  * - Whether it may be sent to its destination, at the offer and after the wait for a slot (`mayStart`). A breaker or a person
@@ -34,8 +34,7 @@ import { ADVANCE_SLOT } from '../../engine/runs/run.js';
 import type { DueTask } from '../../ports/stores/store.js';
 import type { DueTasks } from '../due/due-tasks.js';
 import type { Backlog } from '../due/due-turns.js';
-import { FailedTasks } from '../due/failed-tasks.js';
-import { type Delivery, type DeliveryLimits, type DeliveryRef, deliveryKeyOf, NOT_MADE } from '../gates/delivery.js';
+import { type Delivery, type DeliveryLimits, type DeliveryRef, NOT_MADE } from '../gates/delivery.js';
 import { DeliveryGates, type GatesExit } from '../gates/delivery-gates.js';
 import type { ControlCommits } from '../gates/gate-deps.js';
 import { maxTransitMs } from '../gates/rate-window.js';
@@ -49,13 +48,11 @@ import type { QueuedBecause, Workload } from '../services/workflow-service.js';
 import { asLong, dueDeliveryOf } from './delivery-of-task.js';
 import { GateHolders, type LocalGates } from './gate-holders.js';
 import { HandOvers } from './handovers.js';
+import { LaterDeliveries } from './later-deliveries.js';
 import { Loans } from './loans.js';
 import type { DeliveredEvent } from './requests/step-delivery.js';
 import { type Attempt, DeliverySender } from './sender.js';
 import { type DeliveryStarter, SlotQueue } from './slots/slot-queue.js';
-
-/** Delay before a delivery that could not be attempted is dispatched again. */
-const RETRY_ATTEMPT_MS = 1_000;
 
 /** The end of an attempt. Its slot is free, and its result was reported to the gates. */
 export interface DeliveryOutcome {
@@ -93,12 +90,8 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
   private readonly holders: GateHolders | null = null;
   /** Deliveries that other nodes make; null if no worker can be connected to another node. */
   readonly loans: Loans | null = null;
-  /** Deliveries that became due while an older one of the same slot was in flight, or waited for a slot with other limits. */
-  private readonly dueAgain = new Map<string, Delivery>();
-  /** Deliveries whose last attempt ended with an unexpected error. */
-  private readonly failed = new FailedTasks<DeliveryRef>();
-  /** Cancel functions of the timers of deliveries that are dispatched again later. */
-  private readonly retryCancels = new Set<() => void>();
+  /** Deliveries that wait for an older one of the same slot, or for a retry. */
+  private readonly later: LaterDeliveries;
   private isStopping = false;
 
   constructor(deps: RuntimeDeps, parts: DispatcherParts) {
@@ -106,6 +99,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     this.deps = deps;
     this.parts = parts;
     this.slots = new SlotQueue(deps, this);
+    this.later = new LaterDeliveries(this, deps.paceClock);
     const { commits } = parts;
     this.gates = new DeliveryGates({
       store,
@@ -139,8 +133,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     const { instanceId, queue } = delivery.limits;
     if (queue !== undefined && this.holders) this.holders.messageQueued(instanceId);
     else if (queue !== undefined && this.parts.due.defer(delivery, dueAt)) return;
-    else if (!this.isInFlight(delivery) && this.gates.withdrawOutdated(delivery))
-      this.dueAgain.set(deliveryKeyOf(delivery), delivery);
+    else if (!this.isInFlight(delivery) && this.gates.withdrawOutdated(delivery)) this.later.keepDueAgain(delivery);
     else this.redispatch(delivery);
   }
 
@@ -148,11 +141,15 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
   dispatchDue(task: DueTask): void {
     if (task.queue !== undefined) this.holders?.queuedMessageClaimed(task.instanceId);
     const delivery = dueDeliveryOf(task);
-    if (!this.loans?.returnIfUnserved(delivery)) this.redispatch(delivery);
+    if (this.loans?.returnIfUnserved(delivery)) return;
+    // A lent delivery does not wait for a retry here, because it keeps its slots at its lender.
+    if (delivery.limits.lentBy === undefined && this.later.updateRetry(delivery)) return;
+    this.redispatch(delivery);
   }
 
   redispatch(delivery: Delivery): void {
     if (this.isStopping || this.deps.isDeleted(delivery.limits.instanceId)) return;
+    this.later.dispatched(delivery);
     if (this.holders) this.holders.offer(delivery);
     else this.offer(delivery);
   }
@@ -171,17 +168,9 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     this.gates.done(delivery, NOT_MADE);
   }
 
-  /** Keeps the delivery in `dueAgain` if an older one of the same slot is in flight. */
+  /** Keeps the delivery for later if an older one of the same slot is in flight. */
   private keepDueAgain(delivery: Delivery): void {
-    if (this.isInFlight(delivery)) this.dueAgain.set(deliveryKeyOf(delivery), delivery);
-  }
-
-  /** Returns and removes the delivery that became due while this older one of the same slot was waiting or in flight. */
-  private takeDueAgain(delivery: Delivery): Delivery | undefined {
-    const key = deliveryKeyOf(delivery);
-    const next = this.dueAgain.get(key);
-    this.dueAgain.delete(key);
-    return next;
+    if (this.isInFlight(delivery)) this.later.keepDueAgain(delivery);
   }
 
   // ---------------------------------------------------------------- in flight ► released ► outcome
@@ -207,7 +196,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     });
     try {
       await this.attempt(delivery, outcomeRecorded);
-      this.failed.remove(delivery);
+      this.later.attempted(delivery);
     } catch (error) {
       // Other nodes have taken over, or the delivery was handed back to the node that lent it.
       if (cluster?.nodeId !== nodeId || delivery.limits.lentBy !== undefined) throw error;
@@ -219,20 +208,19 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
 
   /** Dispatches a delivery again, with increasing delays. Throws the error if the store is unavailable. */
   private attemptFailed(delivery: Delivery, error: unknown): void {
-    const { writes, log, paceClock } = this.deps;
+    const { writes, log } = this.deps;
     if (writes.noteFailure(error)) throw error;
-    const retryAfterMs = this.failed.add(delivery, paceClock.now());
+    const retryAfterMs = this.later.retryFailed(delivery);
     const { runKey, limits } = delivery;
     const fields = { instanceId: limits.instanceId, runKey, retryAfterMs, error: detailsOf(error) };
     log.error(fields, 'delivery failed unexpectedly, retrying');
-    this.retryLater(delivery, retryAfterMs);
   }
 
   private async attempt(delivery: Delivery, outcomeRecorded: Promise<void>): Promise<void> {
     const { cluster } = this.deps;
     // A replacement exists only if a decision changed the limits while this delivery waited for its slot. Deliveries that become
-    // due while this one is in flight are added to `dueAgain` later.
-    const replacement = this.takeDueAgain(delivery);
+    // due while this one is in flight are kept later.
+    const replacement = this.later.takeDueAgain(delivery);
     if (replacement) {
       this.slots.done(delivery);
       this.gates.done(delivery, NOT_MADE);
@@ -258,7 +246,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
       endsLoan = this.loans?.attemptEnded(delivery, attempt) ?? false;
       this.slots.done(delivery);
       // If this delivery is dispatched again after an error, the next one replaces it then.
-      if (attempt || endsLoan) nextDelivery = this.takeDueAgain(delivery);
+      if (attempt || endsLoan) nextDelivery = this.later.takeDueAgain(delivery);
       nodeIdAtRelease = cluster?.nodeId;
       this.gates.done(delivery, attempt?.result ?? NOT_MADE);
       this.onSlotFreed(delivery);
@@ -273,7 +261,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
         this.redispatch(asLong(delivery));
         return;
       case 'not-attempted':
-        if (!endsLoan) this.retryLater(delivery, RETRY_ATTEMPT_MS);
+        if (!endsLoan) this.later.retryUnattempted(delivery);
         return;
       case 'handed-over':
         if (nextDelivery) this.redispatch(nextDelivery);
@@ -285,12 +273,19 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     if (entry && (await outcomes.onOutcome({ ref: delivery, entry, giveUpCount, response }))) return;
     // Other nodes have taken over if the id of this node has changed.
     if (nextDelivery && cluster?.nodeId === nodeIdAtRelease) this.redispatch(nextDelivery);
-    if (delivery.limits.queue === undefined || !cluster) return;
+    const { runKey, limits } = delivery;
+    const { instanceId, queue } = limits;
+    if (queue === undefined) return;
+    if (!cluster) {
+      // A scan had found the message before it ended, so it has taken a slot in its queue again.
+      if (!entry && !(await decisions.isActive(runKey))) this.gates.leaveQueue({ instanceId, queue, runKey });
+      return;
+    }
     // Nothing was sent if this node claimed the message before it received the confirmation of the commit that made it due. This
     // node holds the claim, so no scan claims the message again.
     if (!response) due.restart();
     // The message may have ended on another node; then its position in the queue is free.
-    this.gates.verifyQueues((runKey) => decisions.isActive(runKey));
+    this.gates.verifyQueues((key) => decisions.isActive(key));
   }
 
   private onRequestSent(ref: DeliveryRef): void {
@@ -302,16 +297,6 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     this.gates.onSlotsFreed();
     this.slots.drainSoon();
     this.parts.due.resume(limits.instanceId);
-  }
-
-  private retryLater(delivery: Delivery, delayMs: number): void {
-    if (this.isStopping) return;
-    const { paceClock } = this.deps;
-    const cancel = paceClock.setTimer(paceClock.now() + delayMs, () => {
-      this.retryCancels.delete(cancel);
-      this.redispatch(delivery);
-    });
-    this.retryCancels.add(cancel);
   }
 
   // ---------------------------------------------------------------- limits and state
@@ -330,6 +315,8 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
 
   /** Called when the store, or one of its servers, accepts writes again. */
   resume(): void {
+    // All due tasks are read again, also those that have failed.
+    this.later.forgetRetries();
     this.onLimitsChanged();
   }
 
@@ -396,21 +383,24 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     this.gates.reset();
   }
 
-  /** Removes the delivery of a task that no longer exists, if it is deferred, or waits at a gate or for memory. */
+  /** Removes the delivery of a task that no longer exists, unless it waits for a slot or is in flight. */
   withdraw(ref: DeliveryRef): void {
     this.parts.due.withdraw(ref);
+    this.later.withdraw(ref);
     this.gates.withdraw(ref);
     this.sender.withdraw(ref);
   }
 
   /** Removes the waiting deliveries of a run that has ended on another node. */
   onEndedElsewhere(runKey: string): void {
+    this.later.withdrawRun(runKey);
     this.gates.withdrawRun(runKey);
     this.sender.withdrawRun(runKey);
   }
 
   /** Removes the waiting deliveries of a deleted queue instance. */
   dropInstance(instanceId: string): void {
+    this.later.drop(instanceId);
     this.gates.drop(instanceId);
     this.sender.dropInstance(instanceId);
     this.slots.drainSoon();
@@ -421,6 +411,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
   /** Accepts and starts no more deliveries. */
   stop(): void {
     this.isStopping = true;
+    this.later.stop();
     this.slots.stop();
   }
 
@@ -432,10 +423,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
 
   /** Forgets the deliveries that wait outside the gates and slots: for a retry, for memory, or for an older delivery. */
   forgetWaiting(): void {
-    this.dueAgain.clear();
+    this.later.forget();
     this.sender.forgetWaiting();
-    for (const cancel of this.retryCancels) cancel();
-    this.retryCancels.clear();
-    this.failed.clear();
   }
 }

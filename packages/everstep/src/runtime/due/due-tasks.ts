@@ -54,7 +54,7 @@ export class DueTasks {
   private readonly source: DueSource;
   private readonly turns: DueTurns;
   private readonly deferred = new DeferredMessages();
-  private readonly failed = new FailedTasks<DueTask>();
+  private readonly failed = new FailedTasks();
   /** Time before which all due tasks were handled, Unix ms, except those of instances whose pages are being read. */
   private handledBefore = Number.NEGATIVE_INFINITY;
   /** Whether tasks may have become due since the last scan. Until the next one, `wakeAt` does not include them. */

@@ -1,26 +1,30 @@
-/** Tasks that could not be handled, and when they are handled again. */
+/** Due tasks that could not be handled, and when they are handled again. */
+import type { DueTask } from '../../ports/stores/store.js';
 import { type DeliveryRef, deliveryKeyOf } from '../gates/delivery.js';
 
 const FIRST_RETRY_MS = 1_000;
 /** A value that was damaged on disk remains damaged until it is restored. */
 const MAX_RETRY_MS = 60_000;
 
-interface FailedTask<Task> {
-  readonly task: Task;
+/** Returns the delay after a failure, which doubles with each one. `previousMs` is null after the first failure. */
+export const retryDelayMsAfter = (previousMs: number | null): number =>
+  previousMs === null ? FIRST_RETRY_MS : Math.min(2 * previousMs, MAX_RETRY_MS);
+
+interface FailedTask {
+  readonly task: DueTask;
   /** Time of the retry, Unix ms; infinite while the task is being handled. */
   readonly retryAt: number;
   readonly retryAfterMs: number;
 }
 
-export class FailedTasks<Task extends DeliveryRef> {
+export class FailedTasks {
   /** Keyed by delivery. */
-  private readonly failed = new Map<string, FailedTask<Task>>();
+  private readonly failed = new Map<string, FailedTask>();
 
   /** Plans the next retry of a task that has failed now (Unix ms). Returns the delay, which doubles with each failure. */
-  add(task: Task, now: number): number {
+  add(task: DueTask, now: number): number {
     const key = deliveryKeyOf(task);
-    const previousMs = this.failed.get(key)?.retryAfterMs;
-    const retryAfterMs = previousMs === undefined ? FIRST_RETRY_MS : Math.min(2 * previousMs, MAX_RETRY_MS);
+    const retryAfterMs = retryDelayMsAfter(this.failed.get(key)?.retryAfterMs ?? null);
     this.failed.set(key, { task, retryAt: now + retryAfterMs, retryAfterMs });
     return retryAfterMs;
   }
@@ -50,7 +54,7 @@ export class FailedTasks<Task extends DeliveryRef> {
   }
 
   /** Returns the tasks whose retries are due. They remain here until they are removed. */
-  dueAt(now: number): readonly Task[] {
+  dueAt(now: number): readonly DueTask[] {
     return [...this.failed.values()].filter(({ retryAt }) => retryAt <= now).map(({ task }) => task);
   }
 
