@@ -54,7 +54,7 @@ test('a node without the gates shows and changes the stored limits, and keeps th
   );
 });
 
-test('other nodes read the holds again if the response to the commit of one was lost', async () => {
+test('other nodes read a hold or a key again if the response to the commit of its change was lost', async () => {
   const changes: SharedChange[] = [];
   const notifying: Cluster = { ...cluster, notify: (change) => void changes.push(change) };
   const wrap = (store: Store): Store => ({
@@ -69,7 +69,12 @@ test('other nodes read the holds again if the response to the commit of one was 
     async ({ runtime }) => {
       const hold = { instanceId: INSTANCE, origin: 'http://app:80', reason: 'maintenance' };
       await assert.rejects(runtime.destinations.hold(hold), /the response was lost/);
-      assert.deepEqual(changes, [{ kind: 'settings', instanceId: INSTANCE }]);
+      assert.deepEqual(changes.splice(0), [{ kind: 'settings', instanceId: INSTANCE }]);
+      const pin = { kind: 'pin', limits: { parallelism: 1 } } as const;
+      for (const change of [pin, { kind: 'pause' }, { kind: 'reset-rate' }] as const) {
+        await assert.rejects(runtime.flowControl.change({ ...KEY, change }), /the response was lost/);
+        assert.deepEqual(changes.splice(0), [{ kind: 'flow-control', ...KEY }]);
+      }
     },
     { cluster: notifying, wrap },
   );

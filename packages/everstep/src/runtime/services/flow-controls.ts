@@ -36,7 +36,7 @@ export interface FlowControlsOptions {
   readonly clock: Clock;
   readonly dispatcher: Pick<Dispatcher, 'gates' | 'holdsGates' | 'maxInFlight' | 'inFlight'>;
   /** The connection to other nodes; null if no other process uses the store. */
-  readonly cluster: Pick<Cluster, 'confirm' | 'gateStatusOf'> | null;
+  readonly cluster: Pick<Cluster, 'notify' | 'confirm' | 'gateStatusOf'> | null;
 }
 
 export class FlowControls implements FlowControlService {
@@ -70,14 +70,21 @@ export class FlowControls implements FlowControlService {
 
   async change(command: FlowControlChangeCommand): Promise<FlowControlStatus | null> {
     const { instanceId, key, change } = command;
-    const { gates } = this.options.dispatcher;
+    const { cluster, dispatcher } = this.options;
+    const { gates } = dispatcher;
+    const notice = { kind: 'flow-control', instanceId, key } as const;
     const status = await this.changeTurns.run(instanceId, async () => {
       // The state in memory is the latest one only on the node that holds the gates.
       if (!this.holdsGates(instanceId)) await gates.readKey(instanceId, key);
-      return gates.changeFlowControl(command);
+      try {
+        return await gates.changeFlowControl(command);
+      } catch (error) {
+        // The change is durable if only the response was lost. A reset may not be, so other nodes do not end their rate windows.
+        cluster?.notify(notice);
+        throw error;
+      }
     });
-    const resetFlag = change.kind === 'reset-rate' ? ({ reset: true } as const) : {};
-    if (status) await this.options.cluster?.confirm({ kind: 'flow-control', instanceId, key, ...resetFlag });
+    if (status) await cluster?.confirm(change.kind === 'reset-rate' ? { ...notice, reset: true } : notice);
     return status;
   }
 
