@@ -241,7 +241,8 @@ export class DeliveryGates implements GateListener {
     readonly change: FlowControlChange;
   }): Promise<FlowControlStatus | null> {
     const { instanceId, key, change } = command;
-    const reload = () => this.reloadKey(instanceId, key, false);
+    // A reset that has failed may not be stored; then the window must not end.
+    const reload = (hasFailed: boolean) => this.reloadKey(instanceId, key, change.kind === 'reset-rate' && !hasFailed);
     return this.change(instanceId, (instance) => instance.changeFlowControl(key, change), reload);
   }
 
@@ -275,16 +276,16 @@ export class DeliveryGates implements GateListener {
   private async change<Result>(
     instanceId: string,
     work: (instance: InstanceGates) => Promise<Result>,
-    reload = () => this.reloadSettings(instanceId),
+    reload: (hasFailed: boolean) => Promise<void> = () => this.reloadSettings(instanceId),
   ): Promise<Result> {
     const instance = this.instance(instanceId);
     try {
       const result = await work(instance);
-      if (this.instances.get(instanceId) !== instance) await reload();
+      if (this.instances.get(instanceId) !== instance) await reload(false);
       return result;
     } catch (error) {
       // The request does not wait until the store can be read.
-      void reload();
+      void reload(true);
       throw error;
     }
   }

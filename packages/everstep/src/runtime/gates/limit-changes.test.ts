@@ -188,6 +188,22 @@ test('resetting a window ends it immediately', async () => {
   assert.equal(harness.store.keys.get('k')?.window?.startedAt, harness.now);
 });
 
+test('resetting a window ends it although other nodes take over and the key is loaded before the reset is stored', async () => {
+  const harness = new GateHarness();
+  await harness.trigger({ key: 'k', rate: 1, periodMs: 60_000 });
+  harness.offer('k');
+  await harness.passTime(10);
+  harness.store.latencyMs = () => 20;
+  const reset = harness.gates.changeFlowControl({ instanceId: INSTANCE, key: 'k', change: { kind: 'reset-rate' } });
+  await harness.passTime(10);
+  harness.gates.reset();
+  const late = harness.offer('k');
+  await harness.passTime(5);
+  assert.equal(harness.starts.length, 1);
+  await harness.get(reset, 50);
+  assert.deepEqual(harness.startedRuns, ['r0', late]);
+});
+
 test('a longer period does not extend a window from before a crash that may have ended', async () => {
   const harness = new GateHarness();
   await harness.trigger({ key: 'k', rate: 1, periodMs: 100 });
