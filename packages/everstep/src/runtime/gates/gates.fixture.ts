@@ -138,6 +138,8 @@ export class GateHarness {
   readonly store = new MemoryGateStore(this.clock);
   readonly starts: Start[] = [];
   readonly inFlight = new Map<string, Start>();
+  /** Texts of the warnings in the log. */
+  readonly warnings: string[] = [];
   gates: DeliveryGates;
   /** Slots for deliveries to each origin. */
   slotsPerOrigin = Number.POSITIVE_INFINITY;
@@ -169,7 +171,7 @@ export class GateHarness {
     return new DeliveryGates({
       store: this.store,
       clock: this.clock,
-      log: quiet,
+      log: { ...quiet, warn: (_fields, text) => this.warnings.push(text) },
       commits: this.store,
       slots: {
         free: (origin) => this.slotsPerOrigin - this.inFlightTo(origin),

@@ -21,6 +21,7 @@ import { FlowKey, type FlowKeyInstance } from './flow-key.js';
 import type { GateDeps } from './gate-deps.js';
 import { applyChange, areSameLimits, partOf } from './limit-changes.js';
 import { QueueLine, type QueueListener } from './queue-line.js';
+import { RepeatedReads } from './repeated-reads.js';
 import { type GatedDelivery, WaitList } from './wait-list.js';
 
 /** Idle keys, destinations and queues beyond this number are removed from memory. */
@@ -41,12 +42,14 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   /** The settings of the instance; null until they are read. */
   private cachedSettings: InstanceSettings | null = null;
   private readonly stored: StoredSettings;
+  private readonly reads: RepeatedReads;
   private readonly readerOf = (key: string) => () => this.deps.store.findFlowControl({ instanceId: this.instanceId, key });
 
   constructor(instanceId: string, deps: GateDeps) {
     this.instanceId = instanceId;
     this.deps = deps;
     this.stored = new StoredSettings(instanceId, deps, (state) => this.applyStored(state));
+    this.reads = new RepeatedReads(instanceId, deps, () => !this.stored.isStopped);
   }
 
   get isBusy(): boolean {
@@ -231,7 +234,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   /** Reads the state of a key again, and repeats this until it succeeds. Never rejects. */
   reloadKey(key: string, isReset: boolean): Promise<void> {
-    return this.repeatRead({ flowControlKey: key }, () => this.readKey(key, isReset));
+    return this.reads.repeat(isReset ? 'reset' : 'reload', { flowControlKey: key }, () => this.readKey(key, isReset));
   }
 
   async readKey(key: string, isReset: boolean): Promise<void> {
@@ -245,7 +248,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
 
   /** Reads the settings of a queue again, and repeats this until it succeeds. Never rejects. */
   reloadQueue(name: string): Promise<void> {
-    return this.repeatRead({ queue: name }, () => this.readQueue(name));
+    return this.reads.repeat('reload', { queue: name }, () => this.readQueue(name));
   }
 
   private async readQueue(name: string): Promise<void> {
@@ -353,7 +356,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     const line = new QueueLine(name, this);
     removeIdle(this.lines, ({ isIdle }) => isIdle);
     this.lines.set(name, line);
-    void this.repeatRead({ queue: name }, () => this.loadLine(line));
+    void this.reads.repeat('load', { queue: name }, () => this.loadLine(line));
     return line;
   }
 
@@ -369,7 +372,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     const flowKey = new FlowKey(key, this, this.deps);
     removeIdle(this.flowKeys, ({ isIdle }) => isIdle);
     this.flowKeys.set(key, flowKey);
-    void this.repeatRead({ flowControlKey: key }, () => this.load(flowKey));
+    void this.reads.repeat('load', { flowControlKey: key }, () => this.load(flowKey));
     return flowKey;
   }
 
@@ -383,20 +386,6 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     const read = this.readerOf(flowKey.key);
     flowKey.load(await read());
     if (flowKey.hasChangedDuringLoad) await flowKey.reload(read);
-  }
-
-  /** Reads a key or a queue, and repeats this until it succeeds or the gates are discarded. Never rejects. */
-  private repeatRead(
-    what: { readonly flowControlKey: string } | { readonly queue: string },
-    read: () => Promise<void>,
-  ): Promise<void> {
-    const { control, log } = this.deps;
-    const isNeeded = () => !this.stored.isStopped;
-    return control.repeat(isNeeded, read, (error) => {
-      const fields = { ...what, instanceId: this.instanceId, error: String(error) };
-      if ('queue' in what) log.warn(fields, 'could not read a queue, retrying in 1 s');
-      else log.warn(fields, 'could not read a flow control key, retrying in 1 s');
-    });
   }
 
   private destinationOf(origin: string): Destination {

@@ -323,6 +323,45 @@ test('a pause of a key applies although the response to its commit is lost', asy
   assert.deepEqual(harness.startedRuns, []);
 });
 
+test('reads that follow several failed changes are repeated together', async () => {
+  const harness = new GateHarness();
+  const { gates, store } = harness;
+  await harness.trigger({ key: 'k' });
+  await status(harness);
+  const settings = await gates.instanceSettings({ instanceId: INSTANCE });
+  store.isBroken = true;
+  for (let times = 0; times < 3; times++) {
+    await assert.rejects(change(harness, { kind: 'pause' }), /the disk is full/);
+    await assert.rejects(gates.changeInstanceSettings({ instanceId: INSTANCE, settings }), /the disk is full/);
+  }
+  const warnings = [
+    'could not read a flow control key, retrying in 1 s',
+    'could not read the settings of a queue instance, retrying in 1 s',
+  ];
+  for (let seconds = 0; seconds < 2; seconds++) {
+    harness.warnings.length = 0;
+    await harness.passTime(1_000);
+    assert.deepEqual(harness.warnings.toSorted(), warnings);
+  }
+});
+
+test('reads of a key that fail at the same time are repeated together', async () => {
+  const { harness, offerBoth } = await changedElsewhere();
+  harness.store.isBroken = true;
+  harness.store.readLatencyMs = 10;
+  let confirmed = 0;
+  for (let notices = 0; notices < 3; notices++)
+    void harness.gates.reloadKey(INSTANCE, 'k', false).then(() => {
+      confirmed++;
+    });
+  void harness.gates.reloadQueue(INSTANCE, 'q');
+  await harness.passTime(500);
+  assert.deepEqual([confirmed, harness.warnings.length], [0, 2]);
+  harness.store.isBroken = false;
+  await harness.passTime(1_000);
+  assert.deepEqual([confirmed, offerBoth(), harness.warnings.length], [3, [], 2]);
+});
+
 test('a key that cannot be read does not keep others from being read after changes were missed', async () => {
   const { harness, offerBoth } = await changedElsewhere();
   harness.store.findFlowControl = async ({ key }) => {

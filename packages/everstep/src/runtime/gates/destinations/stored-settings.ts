@@ -7,6 +7,7 @@
  */
 import { DEFAULT_INSTANCE_SETTINGS, type DestinationHold, type InstanceSettings } from '../../../engine/runs/run.js';
 import type { GateDeps } from '../gate-deps.js';
+import { RepeatedReads } from '../repeated-reads.js';
 
 /** The part that contains the settings. The other parts are the holds of destinations, named by their origins. */
 export const SETTINGS = 'settings';
@@ -33,11 +34,13 @@ export class StoredSettings {
   private nextRead: Promise<void> | null = null;
   private hasStopped = false;
   private readonly isNeeded = () => !this.hasStopped;
+  private readonly reads: RepeatedReads;
 
   constructor(instanceId: string, deps: Pick<GateDeps, 'store' | 'control' | 'log'>, apply: (state: StoredState) => void) {
     this.instanceId = instanceId;
     this.deps = deps;
     this.apply = apply;
+    this.reads = new RepeatedReads(instanceId, deps, this.isNeeded);
   }
 
   get isStopped(): boolean {
@@ -60,15 +63,7 @@ export class StoredSettings {
 
   /** Reads and applies the state as it is from now on, and repeats this until it succeeds. Never rejects. */
   reload(): Promise<void> {
-    const { control, log } = this.deps;
-    return control.repeat(
-      this.isNeeded,
-      () => this.readLatest(),
-      (error) => {
-        const fields = { instanceId: this.instanceId, error: String(error) };
-        log.warn(fields, 'could not read the settings of a queue instance, retrying in 1 s');
-      },
-    );
+    return this.reads.repeat('reload', { settings: true }, () => this.readLatest());
   }
 
   /** Runs work that changes a part in memory and in the store. Until it ends, reads do not change the part in memory. */
