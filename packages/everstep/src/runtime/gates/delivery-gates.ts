@@ -47,6 +47,8 @@ export class DeliveryGates implements GateListener {
   /** Number of offers so far. */
   private offerCount = 0;
   private lastLimits: DeliveryLimits | null = null;
+  /** Whether a check of the slots in queues has failed and is repeated soon. */
+  private isCheckPlanned = false;
   private isStopped = false;
 
   constructor({ store, clock, log, commits, exit, slots, workers = NO_WORKERS, transitMs }: DeliveryGatesOptions) {
@@ -183,9 +185,18 @@ export class DeliveryGates implements GateListener {
     for (const [instanceId, instance] of this.instances) {
       instance.verifyQueues(isActive).catch((error: unknown) => {
         this.deps.log.warn({ instanceId, error: String(error) }, 'could not check which queued messages ended, retrying in 1 s');
-        this.deps.control.retryLater(() => this.verifyQueues(isActive));
+        this.verifyQueuesLater(isActive);
       });
     }
+  }
+
+  private verifyQueuesLater(isActive: (runKey: string) => Promise<boolean>): void {
+    if (this.isCheckPlanned) return;
+    this.isCheckPlanned = true;
+    this.deps.control.retryLater(() => {
+      this.isCheckPlanned = false;
+      this.verifyQueues(isActive);
+    });
   }
 
   /** Removes all deliveries of a deleted queue instance. */

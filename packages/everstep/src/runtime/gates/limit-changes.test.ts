@@ -390,3 +390,22 @@ test('each of many notices of one queue causes at most two reads', async () => {
   await Promise.all(reloads);
   assert.ok(readCount <= 40, `${readCount} reads`);
 });
+
+test('a check of the queues of several instances that fails is repeated once a second', async () => {
+  const harness = new GateHarness();
+  for (const instanceId of ['qi_1', 'qi_2']) {
+    const limits = { instanceId, flowControlKey: null, origin: ORIGIN, queue: 'q' };
+    harness.gates.offer({ runKey: `message of ${instanceId}`, slot: 0, limits });
+  }
+  await harness.passTime(0);
+  let checkCount = 0;
+  const isActive = async (): Promise<boolean> => {
+    checkCount++;
+    throw new Error('the disk is gone');
+  };
+  for (let times = 0; times < 3; times++) harness.gates.verifyQueues(isActive);
+  await harness.passTime(500);
+  checkCount = 0;
+  await harness.passTime(3_000);
+  assert.equal(checkCount, 6);
+});
