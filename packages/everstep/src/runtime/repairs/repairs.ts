@@ -100,7 +100,10 @@ export class Repairs implements RepairService {
   private readonly workInProgress = new Set<Promise<unknown>>();
   private lastRound: Promise<void> = Promise.resolve();
   private isRoundQueued = false;
+  /** Whether the runs of all watched repairs must be checked. */
   private isEndCheckQueued = false;
+  /** Watched repairs whose runs must be checked, because one may have ended while they were busy. */
+  private readonly uncheckedRepairIds = new Set<string>();
   /** Whether due repairs wait, because their account has too many that are being driven or too many are due. */
   private hasWaitingRepairs = false;
   private stopping = new AbortController();
@@ -271,7 +274,7 @@ export class Repairs implements RepairService {
       for (const [repairId, { until, hasMissedEnd }] of this.busyRepairs) {
         if (until > clock.now()) continue;
         this.busyRepairs.delete(repairId);
-        this.isEndCheckQueued ||= hasMissedEnd;
+        if (hasMissedEnd) this.uncheckedRepairIds.add(repairId);
       }
       const [before, driver, busyIds] = [clock.now(), this.driver(), this.busyIds()];
       if (driver && busyIds.length > 0) await repairs.renewLeases({ repairIds: busyIds, now: before, driver });
@@ -318,13 +321,15 @@ export class Repairs implements RepairService {
 
   /** Returns the repairs whose runs may have ended, as this process last wrote them. Those that were due at `now` wait. */
   private watchedRepairsExcept(dueRepairs: readonly RepairRecord[], now: number): readonly RepairRecord[] {
-    if (!this.isEndCheckQueued) return [];
+    const checksAll = this.isEndCheckQueued;
+    const uncheckedIds = new Set(checksAll ? this.watchedRepairs.keys() : this.uncheckedRepairIds);
     this.isEndCheckQueued = false;
-    for (const busyRepair of this.busyRepairs.values()) busyRepair.hasMissedEnd = true;
-    const dueIds = new Set(dueRepairs.map(({ repair }) => repair.repairId));
+    this.uncheckedRepairIds.clear();
+    if (checksAll) for (const busyRepair of this.busyRepairs.values()) busyRepair.hasMissedEnd = true;
+    for (const { repair } of dueRepairs) uncheckedIds.delete(repair.repairId);
     return [...this.watchedRepairs.values()].filter(
       ({ repair: { repairId }, wakeAt }) =>
-        !dueIds.has(repairId) && !this.busyRepairs.has(repairId) && (wakeAt === null || wakeAt > now),
+        uncheckedIds.has(repairId) && !this.busyRepairs.has(repairId) && (wakeAt === null || wakeAt > now),
     );
   }
 
@@ -348,7 +353,9 @@ export class Repairs implements RepairService {
         log.error({ instanceId, repairId, error: String(error) }, 'repair step failed, retrying in 1 s');
     }
     if (this.hasWaitingRepairs) this.queueRound();
-    if (busyRepair.hasMissedEnd) this.onRunEnded();
+    if (!busyRepair.hasMissedEnd) return;
+    this.uncheckedRepairIds.add(repairId);
+    this.scheduleAt(clock.now() + AFTER_END_MS);
   }
 
   /** Makes one step. Returns the repair after it; null if it was changed in the meantime. */
