@@ -206,11 +206,11 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     }
   }
 
-  /** Dispatches a delivery again, with increasing delays. Throws the error if the store is unavailable. */
+  /** Dispatches a delivery, or the newer one of its slot, again with increasing delays. Throws the error if the store is unavailable. */
   private attemptFailed(delivery: Delivery, error: unknown): void {
     const { writes, log } = this.deps;
     if (writes.noteFailure(error)) throw error;
-    const retryAfterMs = this.later.retryFailed(delivery);
+    const retryAfterMs = this.later.retryFailed(this.later.takeDueAgain(delivery) ?? delivery);
     const { runKey, limits } = delivery;
     const fields = { instanceId: limits.instanceId, runKey, retryAfterMs, error: detailsOf(error) };
     log.error(fields, 'delivery failed unexpectedly, retrying');
@@ -245,7 +245,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     } finally {
       endsLoan = this.loans?.attemptEnded(delivery, attempt) ?? false;
       this.slots.done(delivery);
-      // If this delivery is dispatched again after an error, the next one replaces it then.
+      // After an error, the next delivery is dispatched later instead of this one.
       if (attempt || endsLoan) nextDelivery = this.later.takeDueAgain(delivery);
       nodeIdAtRelease = cluster?.nodeId;
       this.gates.done(delivery, attempt?.result ?? NOT_MADE);
@@ -261,7 +261,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
         this.redispatch(asLong(delivery));
         return;
       case 'not-attempted':
-        if (!endsLoan) this.later.retryUnattempted(delivery);
+        if (!endsLoan) this.later.retryUnattempted(nextDelivery ?? delivery);
         return;
       case 'handed-over':
         if (nextDelivery) this.redispatch(nextDelivery);
@@ -270,7 +270,12 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     }
     const { entry, giveUpCount, response } = attempt;
     const { decisions, due, outcomes } = this.parts;
-    if (entry && (await outcomes.onOutcome({ ref: delivery, entry, giveUpCount, response }))) return;
+    try {
+      if (entry && (await outcomes.onOutcome({ ref: delivery, entry, giveUpCount, response }))) return;
+    } catch (error) {
+      if (nextDelivery) this.later.returnDueAgain(nextDelivery);
+      throw error;
+    }
     // Other nodes have taken over if the id of this node has changed.
     if (nextDelivery && cluster?.nodeId === nodeIdAtRelease) this.redispatch(nextDelivery);
     const { runKey, limits } = delivery;

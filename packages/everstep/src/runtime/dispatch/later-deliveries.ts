@@ -45,6 +45,11 @@ export class LaterDeliveries {
     return next;
   }
 
+  /** Keeps a delivery that was taken, unless a newer one is kept. */
+  returnDueAgain(delivery: Delivery): void {
+    if (!this.dueAgain.has(deliveryKeyOf(delivery))) this.keepDueAgain(delivery);
+  }
+
   /** Plans the retry of a delivery that has failed. Returns the delay, which doubles with each failure. */
   retryFailed(delivery: Delivery): number {
     const delayMs = retryDelayMsAfter(this.retries.get(deliveryKeyOf(delivery))?.failureDelayMs ?? null);

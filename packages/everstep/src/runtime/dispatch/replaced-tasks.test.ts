@@ -4,9 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { NotAttemptedError } from '../../ports/not-attempted.js';
 import type { StepCall, StepCaller, StepOutcome } from '../../ports/step-caller.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
 import { NO_LIMITS } from '../../ports/stores/instance-limits.js';
+import type { Store } from '../../ports/stores/store.js';
 import { respondWith } from '../messages/plain-messages.fixture.js';
 import { type Bench, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 
@@ -20,13 +22,19 @@ const TIMED_OUT: StepOutcome = {
   },
 };
 
+interface HeldCall {
+  readonly call: StepCall;
+  readonly respond: (outcome: StepOutcome) => void;
+  readonly fail: (error: Error) => void;
+}
+
 /** An endpoint that responds when the test says so. */
 class HeldCaller implements StepCaller {
-  readonly calls: { readonly call: StepCall; readonly respond: (outcome: StepOutcome) => void }[] = [];
+  readonly calls: HeldCall[] = [];
   call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepOutcome> {
     onSent?.();
-    return new Promise((resolve) => {
-      this.calls.push({ call, respond: resolve });
+    return new Promise((resolve, reject) => {
+      this.calls.push({ call, respond: resolve, fail: reject });
       signal.addEventListener('abort', () => resolve(SILENT));
     });
   }
@@ -48,8 +56,10 @@ async function startSteps(bench: Bench, caller: HeldCaller) {
   assert.equal(outcome.kind, 'started');
   const { workflowRunId, runKey } = outcome.run;
   await settle();
-  const submit = (planned: Parameters<Bench['runtime']['runs']['submit']>[0]['submission']['planned']) =>
-    bench.runtime.runs.submit({ instanceId: 'qi_1', workflowRunId, submission: { done: [], planned } });
+  const submitAll = (submission: Parameters<Bench['runtime']['runs']['submit']>[0]['submission']) =>
+    bench.runtime.runs.submit({ instanceId: 'qi_1', workflowRunId, submission });
+  const submit = (planned: Parameters<typeof submitAll>[0]['planned']) => submitAll({ done: [], planned });
+  const finishOther = () => submitAll({ done: [{ stepId: 2, name: 's2', type: 'Run', out: '1' }], planned: [] });
   const group = [1, 2].map((stepId) => ({ stepId, name: `s${stepId}`, type: 'Run', asks: 'Call' }) as const);
   assert.equal(await submit(group), 'taken');
   caller.calls[0]?.respond(SILENT);
@@ -63,7 +73,7 @@ async function startSteps(bench: Bench, caller: HeldCaller) {
         call: { url: 'http://third/', method: 'GET', headers: {}, flowControl: { key: 'call', parallelism: 1 } },
       },
     ]);
-  return { runKey, attempt, specify };
+  return { runKey, attempt, specify, finishOther };
 }
 
 const change = (bench: Bench, key: string, kind: 'pause' | 'resume') =>
@@ -73,10 +83,18 @@ const change = (bench: Bench, key: string, kind: 'pause' | 'resume') =>
 async function withCalls(
   work: (bench: Bench, caller: HeldCaller, sender: ScriptedSender) => Promise<void>,
   limits: InstanceLimits = NO_LIMITS,
+  wrap = (store: Store): Store => store,
 ): Promise<void> {
   const caller = new HeldCaller();
   const sender = new ScriptedSender(() => respondWith(200));
-  await withRuntime(caller, (bench) => work(bench, caller, sender), { sender, limits });
+  const workAndRespond = async (bench: Bench): Promise<void> => {
+    try {
+      await work(bench, caller, sender);
+    } finally {
+      for (const { respond } of caller.calls) respond(SILENT);
+    }
+  };
+  await withRuntime(caller, workAndRespond, { sender, limits, wrap });
 }
 
 test('a call does not wait at the flow control key of the step that it replaces', () =>
@@ -121,4 +139,44 @@ test('a call is not sent with the slot for which the step that it replaces waite
     await settle();
     assert.equal(sender.sent.length, 1);
   }, limits);
+});
+
+test('a call is sent although its step could not be attempted', () =>
+  withCalls(async (bench, caller, sender) => {
+    const { attempt, specify } = await startSteps(bench, caller);
+    assert.equal(await specify(), 'taken');
+    await change(bench, 'run', 'pause');
+    attempt.fail(new NotAttemptedError('this process has no free file descriptor'));
+    await settle();
+    bench.clock.move(RETRY_MS);
+    await settle();
+    assert.equal(sender.sent.length, 1);
+  }));
+
+test('a call is sent although the run cannot be read when its step ends', () => {
+  let [losesBatch, isDamaged] = [false, false];
+  const wrap = (store: Store): Store => ({
+    ...store,
+    commit: (units) => (losesBatch ? Promise.reject(new Error('the response was lost')) : store.commit(units)),
+    loadRun: (query) => (isDamaged ? Promise.reject(new Error('the row is damaged')) : store.loadRun(query)),
+  });
+  return withCalls(
+    async (bench, caller, sender) => {
+      const { attempt, specify, finishOther } = await startSteps(bench, caller);
+      assert.equal(await specify(), 'taken');
+      await change(bench, 'run', 'pause');
+      losesBatch = true;
+      await assert.rejects(finishOther(), /the response was lost/);
+      [losesBatch, isDamaged] = [false, true];
+      attempt.respond(TIMED_OUT);
+      await settle();
+      assert.equal(sender.sent.length, 0);
+      isDamaged = false;
+      bench.clock.move(RETRY_MS);
+      await settle();
+      assert.equal(sender.sent.length, 1);
+    },
+    NO_LIMITS,
+    wrap,
+  );
 });
