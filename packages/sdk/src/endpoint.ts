@@ -1,7 +1,7 @@
 /** A workflow endpoint, independent of the HTTP library in front of it. */
 import type { Workflow } from './context.js';
 import { describeError } from './errors.js';
-import { refusal } from './executor/executor.js';
+import { refusedReply } from './executor/executor.js';
 import { unsupportedProtocol } from './executor/step-request.js';
 import {
   type CheckReply,
@@ -146,7 +146,7 @@ export function createEndpoint<Payload, Result>(
     const version = firstValue(request.headers[ENDPOINT_HEADERS.protocol]);
     const isFailureNotice = firstValue(request.headers[ENDPOINT_HEADERS.failureFunction]) !== undefined;
     if (version === undefined && !isFailureNotice) {
-      return replyResponse(refusal('bad-request', NOT_FROM_SERVER));
+      return replyResponse(refusedReply('bad-request', NOT_FROM_SERVER));
     }
     const { url, headers, body } = request;
     const verdictOrPromise = checkRequest({
@@ -159,9 +159,9 @@ export function createEndpoint<Payload, Result>(
     const verdict = verdictOrPromise instanceof Promise ? await verdictOrPromise : verdictOrPromise;
     if (!verdict.ok) return rejectSignature(verdict.message, 'isMisconfigured' in verdict ? 500 : 401);
     if (!isFailureNotice && version?.trim() !== String(PROTOCOL_VERSION))
-      return replyResponse(refusal('unsupported-protocol', unsupportedProtocol(version).message));
+      return replyResponse(refusedReply('unsupported-protocol', unsupportedProtocol(version).message));
     const bodyResult = readJson(body);
-    if (!bodyResult.ok) return replyResponse(refusal('bad-request', bodyResult.message));
+    if (!bodyResult.ok) return replyResponse(refusedReply('bad-request', bodyResult.message));
     const { value: frame } = bodyResult;
     if (isFailureNotice) return noticeResponse(await servedWorkflow.handleNotice(frame));
     const mismatch = urlMismatch(verdict.claims, frame);

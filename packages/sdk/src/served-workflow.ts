@@ -5,7 +5,7 @@ import { describeError, retryAdvice } from './errors.js';
 import { checkReplay } from './executor/check.js';
 import { type CheckpointOptions, checkpointOf } from './executor/checkpoint.js';
 import type { Execution } from './executor/execution.js';
-import { Executor, refusal } from './executor/executor.js';
+import { Executor, refusedReply } from './executor/executor.js';
 import { HeldRuns } from './executor/held-runs.js';
 import { sharesPromises } from './executor/runtime.js';
 import { readCheckRequest, readStepRequest } from './executor/step-request.js';
@@ -153,7 +153,7 @@ export function createServedWorkflow<Payload, Result>(
       // Not logged, because the check does not affect the run.
       if (checkRequest) return checkReplay(checkRequest, (execution) => runCode(execution, checkRequest));
       const parsed = readStepRequest(frame);
-      if (!parsed.ok) return refusal(parsed.code, parsed.message);
+      if (!parsed.ok) return refusedReply(parsed.code, parsed.message);
       const callers = [connectionHooks, ownHooks].filter((caller) => caller !== undefined);
       const { request } = parsed;
       const hooks = callers.length > 0 ? new ExchangeHooks(callers, request, publicUrl ?? request.run.workflowUrl) : null;

@@ -12,7 +12,7 @@ import type {
   RunFilter,
   WorkflowInsights,
 } from './generated/index.js';
-import { asLists, type Call } from './transport.js';
+import { type Call, withListValues } from './transport.js';
 
 /** Options for a summary of runs. */
 export interface RunSummaryOptions extends RunFilter {
@@ -56,16 +56,16 @@ export class Insights {
 
   /** Returns the number of runs over time, with the filters of a search, and the most frequent values of a field. */
   runs(options: RunSummaryOptions = {}): Promise<ListSummary> {
-    return this.call({ method: 'GET', path: '/v2/insights/runs', query: asLists(options, RUN_LISTS) });
+    return this.call({ method: 'GET', path: '/v2/insights/runs', query: withListValues(options, RUN_LISTS) });
   }
 
   /** Returns the number of dead letters over time, and the most frequent values of a field. */
   deadLetters(options: DeadLetterSummaryOptions = {}): Promise<ListSummary> {
-    return this.call({ method: 'GET', path: '/v2/insights/dead-letters', query: asLists(options, DEAD_LETTER_LISTS) });
+    return this.call({ method: 'GET', path: '/v2/insights/dead-letters', query: withListValues(options, DEAD_LETTER_LISTS) });
   }
 
   /** Returns the number of plain messages over time, and the most frequent values of a field. */
   messages(options: MessageSummaryOptions = {}): Promise<ListSummary> {
-    return this.call({ method: 'GET', path: '/v2/insights/messages', query: asLists(options, MESSAGE_LISTS) });
+    return this.call({ method: 'GET', path: '/v2/insights/messages', query: withListValues(options, MESSAGE_LISTS) });
   }
 }

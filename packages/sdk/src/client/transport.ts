@@ -43,7 +43,7 @@ function valuesOf(value: unknown): readonly unknown[] {
 }
 
 /** Returns `query` with the filters in `names` as lists, because the server does not split the values of a list. */
-export function asLists<Options extends object>(query: Options, names: readonly (keyof Options)[]): object {
+export function withListValues<Options extends object>(query: Options, names: readonly (keyof Options)[]): object {
   const lists = names.map((name) => [name, query[name]] as const).filter(([, value]) => typeof value === 'string');
   return { ...query, ...Object.fromEntries(lists.map(([name, value]) => [name, [value]])) };
 }

@@ -49,7 +49,7 @@ const STEPS_PER_TURN = 25;
 const JOURNAL_NEEDED: StepReply = Object.freeze({ protocol: PROTOCOL_VERSION, kind: 'journal-needed' });
 
 /** Builds a reply that rejects a request. */
-export function refusal(code: RefusedReply['code'], message: string): RefusedReply {
+export function refusedReply(code: RefusedReply['code'], message: string): RefusedReply {
   return { protocol: PROTOCOL_VERSION, kind: 'refused', code, message };
 }
 
@@ -114,7 +114,7 @@ export class Executor {
         }
         if (!(error instanceof JournalMismatchError)) throw error;
         // Only a replay of the whole journal proves a mismatch.
-        if (isFresh) return refusal('journal-mismatch', error.message);
+        if (isFresh) return refusedReply('journal-mismatch', error.message);
       } finally {
         execution.openMessageIds.delete(request.messageId);
       }

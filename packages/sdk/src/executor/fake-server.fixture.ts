@@ -180,7 +180,7 @@ export class FakeServer {
    * Records how many entries a worker holds. Replies of parallel steps arrive in any order, so the largest value per worker
    * counts.
    */
-  noteHold(reply: StepReply): void {
+  recordHold(reply: StepReply): void {
     const hold = reply.kind === 'progress' || reply.kind === 'failed' ? (reply.hold ?? null) : null;
     const isBehind = hold !== null && this.hold?.worker === hold.worker && this.hold.through > hold.through;
     if (!isBehind) this.hold = hold;
@@ -193,7 +193,7 @@ export class FakeServer {
   }
 
   apply(task: Task, request: StepRequest, reply: StepReply): void {
-    this.noteHold(reply);
+    this.recordHold(reply);
     if (this.end || this.failure || this.tasks.get(task.slot) !== task) return;
     assert.ok(reply.kind === 'progress' || reply.kind === 'failed', JSON.stringify(reply));
     assert.equal(reply.base, request.journal.length);

@@ -233,7 +233,7 @@ class Harness {
    * hold.
    */
   private late(received: Promise<StepReply>): void {
-    this.background(received.then((reply) => this.random() < 0.5 && this.server.noteHold(reply)));
+    this.background(received.then((reply) => this.random() < 0.5 && this.server.recordHold(reply)));
   }
 
   private background(work: Promise<unknown>): void {

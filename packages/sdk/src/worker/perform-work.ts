@@ -1,6 +1,6 @@
 /** Handles the work that a connection receives, using the workflows of the app. */
 import { describeError } from '../errors.js';
-import { refusal } from '../executor/executor.js';
+import { refusedReply } from '../executor/executor.js';
 import { PROTOCOL_VERSION } from '../protocol.js';
 import type { NoticeOutcome, RequestTransport, ServedWorkflow } from '../served-workflow.js';
 import type { NoticeAnswer } from './frames.js';
@@ -34,7 +34,7 @@ export async function performWork(
       : { kind: 'failed', message: unknownWorkflowMessage(workflow), retry: { kind: 'backoff' } };
     return { kind: 'noticed', id, outcome };
   }
-  if (!servedWorkflow) return { kind: 'answer', id, reply: refusal('bad-request', unknownWorkflowMessage(workflow)) };
+  if (!servedWorkflow) return { kind: 'answer', id, reply: refusedReply('bad-request', unknownWorkflowMessage(workflow)) };
   try {
     return { kind: 'answer', id, reply: await servedWorkflow.answer(work.request, transport) };
   } catch (error) {

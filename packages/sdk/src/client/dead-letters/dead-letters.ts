@@ -16,7 +16,7 @@ import type {
   RunReference,
 } from '../generated/index.js';
 import { type ListOrder, overrideHeaders, type RunOverrides, type SingleRecoverOptions } from '../settings.js';
-import { asLists, type Call, jsonCall } from '../transport.js';
+import { type Call, jsonCall, withListValues } from '../transport.js';
 
 type OneOrMore<T> = T | readonly T[];
 
@@ -74,7 +74,7 @@ export class DeadLetters {
 
   /** Returns one page, newest first or in the given order. */
   list(options: DeadLetterListOptions = {}): Promise<DeadLetterPage> {
-    return this.call({ method: 'GET', path: DLQ, query: asLists(options, DEAD_LETTER_LISTS) });
+    return this.call({ method: 'GET', path: DLQ, query: withListValues(options, DEAD_LETTER_LISTS) });
   }
 
   /** Returns all entries, newest first or in the given order, fetching pages as needed. */
@@ -117,7 +117,7 @@ export class DeadLetters {
 
   /** Returns one page of groups of failures: regressed groups first, then new ones, then known ones. */
   groups(options: DeadLetterGroupOptions = {}): Promise<DeadLetterGroupPage> {
-    return this.call({ method: 'GET', path: `${DLQ}/groups`, query: asLists(options, ['workflowUrl', 'state']) });
+    return this.call({ method: 'GET', path: `${DLQ}/groups`, query: withListValues(options, ['workflowUrl', 'state']) });
   }
 
   /** Returns all groups, fetching pages as needed. */
@@ -188,7 +188,7 @@ export class DeadLetters {
     return this.call({
       method: 'POST',
       path: `${DLQ}/resume`,
-      query: asLists(options, DEAD_LETTER_LISTS),
+      query: withListValues(options, DEAD_LETTER_LISTS),
       headers: overrideHeaders(overrides),
     });
   }
@@ -198,7 +198,7 @@ export class DeadLetters {
     return this.call({
       method: 'POST',
       path: `${DLQ}/restart`,
-      query: asLists(options, DEAD_LETTER_LISTS),
+      query: withListValues(options, DEAD_LETTER_LISTS),
       headers: overrideHeaders(overrides),
     });
   }
@@ -208,7 +208,7 @@ export class DeadLetters {
    * filter.
    */
   deleteMany(options: BulkOptions): Promise<DeletedDeadLetters> {
-    return this.call({ method: 'DELETE', path: DLQ, query: asLists(options, DEAD_LETTER_LISTS) });
+    return this.call({ method: 'DELETE', path: DLQ, query: withListValues(options, DEAD_LETTER_LISTS) });
   }
 
   /** Resumes all matching runs, request after request, and yields the new runs. */

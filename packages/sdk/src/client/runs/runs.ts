@@ -21,7 +21,7 @@ import type {
   RunSearchPage,
 } from '../generated/index.js';
 import { durationText, type ListOrder } from '../settings.js';
-import { asLists, type Call, jsonCall } from '../transport.js';
+import { type Call, jsonCall, withListValues } from '../transport.js';
 
 /** Options for comparing two runs. */
 export interface CompareOptions {
@@ -98,7 +98,7 @@ export class Runs {
 
   /** Returns one page of the run log, newest first. */
   list(options: RunLogOptions = {}): Promise<RunLogPage> {
-    return this.call({ method: 'GET', path: '/v2/workflows/logs', query: asLists(options, RUN_LISTS) });
+    return this.call({ method: 'GET', path: '/v2/workflows/logs', query: withListValues(options, RUN_LISTS) });
   }
 
   /** Returns all runs of the log, newest first, fetching pages as needed. */
@@ -113,7 +113,7 @@ export class Runs {
 
   /** Searches the runs, newest first, a limited number per call. `complete` is true when all runs were searched. */
   search(options: RunSearchOptions = {}): Promise<RunSearchPage> {
-    return this.call({ method: 'GET', path: '/v2/workflows/search', query: asLists(options, RUN_LISTS) });
+    return this.call({ method: 'GET', path: '/v2/workflows/search', query: withListValues(options, RUN_LISTS) });
   }
 
   /** Returns every attempt with its request and response, oldest first. Also works for the id of a plain message. */
