@@ -1,7 +1,7 @@
 /** Hooks for API calls: `useApi` reads and keeps the result up to date, `useChange` changes something. */
 import { keepPreviousData, type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
-import { toastDone, toastFailure } from '../components/toasts.js';
+import { toastFailure, toastSuccess } from '../components/toasts.js';
 import { type Query, type RequestOptions, request } from './client.js';
 import { useInstanceId } from './instances.js';
 import type { LiveQuery, Topic } from './live-changes.js';
@@ -73,7 +73,7 @@ export function useChange(): <Body>(change: Change) => Promise<Outcome<Body>> {
       recordOwnChange(instanceId, topics);
       for (const topic of topics) void client.invalidateQueries({ queryKey: [instanceId, topic] });
       if (topics.includes('account')) void client.invalidateQueries({ queryKey: ['instances'] });
-      if (outcome.ok && successText !== undefined) toastDone(successText);
+      if (outcome.ok && successText !== undefined) toastSuccess(successText);
       if (!outcome.ok && showFailure) toastFailure(outcome.failure);
       return outcome;
     },

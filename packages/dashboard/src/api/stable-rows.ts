@@ -15,13 +15,13 @@ export interface StableRows<Row> {
  * Merges the current state of a list into the rows that are on screen.
  * @param shown rows on screen
  * @param fresh first rows of the list in its current state
- * @param isWholeList whether both are complete lists; if so, rows that are missing in `fresh` were removed
+ * @param isCompleteList whether both are complete lists; if so, rows that are missing in `fresh` were removed
  */
 export function stableRows<Row>(
   shown: readonly Row[],
   fresh: readonly Row[],
   idOf: (row: Row) => string,
-  isWholeList = false,
+  isCompleteList = false,
 ): StableRows<Row> {
   const freshIds = new Set(fresh.map(idOf));
   const shownIds = new Set(shown.map(idOf));
@@ -29,11 +29,11 @@ export function stableRows<Row>(
   // there are no such rows.
   let lastKnown = -1;
   for (const [index, row] of fresh.entries()) if (shownIds.has(idOf(row))) lastKnown = index;
-  const end = isWholeList || lastKnown === -1 ? fresh.length : lastKnown;
+  const end = isCompleteList || lastKnown === -1 ? fresh.length : lastKnown;
   const newCount = fresh.slice(0, end).filter((row) => !shownIds.has(idOf(row))).length;
   const removedIds = new Set<string>();
-  if (isWholeList) for (const id of shownIds) if (!freshIds.has(id)) removedIds.add(id);
-  const hasMoreNew = !isWholeList && lastKnown === -1 && shown.length > 0 && fresh.length > 0;
+  if (isCompleteList) for (const id of shownIds) if (!freshIds.has(id)) removedIds.add(id);
+  const hasMoreNew = !isCompleteList && lastKnown === -1 && shown.length > 0 && fresh.length > 0;
   return { rows: applyUpdates(shown, fresh, idOf), newCount, hasMoreNew, removedIds };
 }
 

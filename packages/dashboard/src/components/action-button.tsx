@@ -3,7 +3,7 @@
  * in a notification when it is pressed.
  */
 import type { ButtonHTMLAttributes, MouseEvent } from 'react';
-import { toastNote } from './toasts.js';
+import { toastInfo } from './toasts.js';
 
 export interface ActionButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'disabled' | 'className' | 'type'> {
   /** Why the button is disabled; undefined if it is enabled. */
@@ -31,7 +31,7 @@ export function ActionButton(props: ActionButtonProps) {
   const press = (event: MouseEvent<HTMLButtonElement>) => {
     if (disabledReason === undefined && !busy) return onClick?.(event);
     event.preventDefault();
-    if (disabledReason !== undefined) toastNote(disabledReason);
+    if (disabledReason !== undefined) toastInfo(disabledReason);
   };
   return (
     <button

@@ -4,7 +4,7 @@ import { use } from 'react';
 import { path } from '../api/client.js';
 import { useInstanceId } from '../api/instances.js';
 import { stringifySearch } from '../search-parameters.js';
-import { InTable } from './tables/in-table.js';
+import { InTableContext } from './tables/in-table.js';
 import { RowLink } from './tables/row-link.js';
 
 export interface LabelsProps {
@@ -20,7 +20,7 @@ const parameterOf = (label: string): string => (label.includes(',') ? JSON.strin
 
 export function Labels({ labels, max, page = 'runs' }: LabelsProps) {
   const instanceId = useInstanceId();
-  const inTable = use(InTable);
+  const inTable = use(InTableContext);
   if (labels.length === 0) return null;
   const shownLabels = labels.slice(0, max);
   const hiddenLabels = labels.slice(shownLabels.length);

@@ -4,7 +4,7 @@ import { type ReactNode, use } from 'react';
 import { path } from '../api/client.js';
 import { useInstanceId } from '../api/instances.js';
 import { stringifySearch } from '../search-parameters.js';
-import { InTable } from './tables/in-table.js';
+import { InTableContext } from './tables/in-table.js';
 import { RowLink } from './tables/row-link.js';
 
 const TAIL_LENGTH = 6;
@@ -33,7 +33,7 @@ export function RunId({ runId }: { readonly runId: string }) {
 
 export function RunLink({ runId, createdAt, children }: RunLinkProps) {
   const instanceId = useInstanceId();
-  const inTable = use(InTable);
+  const inTable = use(InTableContext);
   const search: Readonly<Record<string, string>> = createdAt === undefined ? {} : { createdAt: String(createdAt) };
   const text = children ?? <RunId runId={runId} />;
   if (inTable)

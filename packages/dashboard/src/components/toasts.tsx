@@ -46,9 +46,9 @@ function dismiss(id: number): void {
 }
 
 /** Reports a completed action. */
-export const toastDone = (text: string): void => show('good', text);
+export const toastSuccess = (text: string): void => show('good', text);
 /** Shows information, such as why a button is disabled. */
-export const toastNote = (text: string): void => show('note', text);
+export const toastInfo = (text: string): void => show('note', text);
 /** Reports a failure with its message and code, until it is dismissed. */
 export const toastFailure = ({ text, code }: Failure): void => show('bad', `${text} (${code})`);
 

@@ -1,8 +1,8 @@
 /** Button that copies a text. All copying in the dashboard goes through it. */
 import { type MouseEvent, use, useEffect, useRef, useState } from 'react';
 import { Icon } from '../icons.js';
-import { InTable } from '../tables/in-table.js';
-import { announce, toastNote } from '../toasts.js';
+import { InTableContext } from '../tables/in-table.js';
+import { announce, toastInfo } from '../toasts.js';
 import { copyText } from './copy-text.js';
 
 export interface CopyButtonProps {
@@ -18,12 +18,12 @@ const SHOWN_MS = 1_500;
 export function CopyButton({ value, valueName, text }: CopyButtonProps) {
   const [isCopied, setIsCopied] = useState(false);
   const timer = useRef<number | undefined>(undefined);
-  const inTable = use(InTable);
+  const inTable = use(InTableContext);
   useEffect(() => () => window.clearTimeout(timer.current), []);
   const copy = async (event: MouseEvent<HTMLButtonElement>) => {
     event.stopPropagation();
     const hasCopied = await copyText(value, event.currentTarget);
-    if (!hasCopied) return toastNote(`Couldn't copy ${valueName}. Select the text and copy it with the keyboard.`);
+    if (!hasCopied) return toastInfo(`Couldn't copy ${valueName}. Select the text and copy it with the keyboard.`);
     announce(`Copied ${valueName}`);
     setIsCopied(true);
     window.clearTimeout(timer.current);

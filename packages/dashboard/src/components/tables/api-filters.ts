@@ -3,7 +3,7 @@ import { hasOneValue } from '../../../../everstep/dist/contract/filters/filter.j
 import type { Filter } from '../../../../everstep/src/contract/filters/filter.js';
 import { readDuration } from '../times/read-duration.js';
 import type { FilterField } from './filter-bar.js';
-import { listOf, listWithWholeText, timeOf } from './filters.js';
+import { listOf, listWithFullText, timeOf } from './filters.js';
 
 export interface FieldOptions {
   /** Text of the option without a value. */
@@ -52,7 +52,7 @@ function parseValue(filter: Filter, text: string | undefined): Value | null | un
   if (filter.kind === 'duration') return readDuration(text) ?? null;
   if (hasOneValue(filter)) return filter.kind === 'choices' && !filter.values.includes(text) ? null : text;
   const mayContainComma = filter.kind === 'texts' && filter.comma === 'may-be-inside';
-  const values = parseJsonList(text) ?? (mayContainComma ? listWithWholeText(text) : listOf(text)) ?? [];
+  const values = parseJsonList(text) ?? (mayContainComma ? listWithFullText(text) : listOf(text)) ?? [];
   if (values.length === 0) return null;
   return filter.kind === 'choices' && !values.every((value) => filter.values.includes(value)) ? null : [...values];
 }

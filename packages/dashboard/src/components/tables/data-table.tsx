@@ -21,7 +21,7 @@ import {
 } from 'react';
 import { Icon } from '../icons.js';
 import { useWindowWidth } from '../times/window-width.js';
-import { InTable } from './in-table.js';
+import { InTableContext } from './in-table.js';
 import { useRowFocus } from './row-focus.js';
 import { useOpenHref } from './row-link.js';
 import { useRowReturn } from './row-return.js';
@@ -49,9 +49,9 @@ export interface DataTableProps<Row> {
   /** Called shortly before the last rows come into view. */
   readonly onEnd?: () => void;
   /** Whether `rows` are all rows of the list, so that columns can sort them. Default: true. */
-  readonly isWhole?: boolean;
+  readonly hasAllRows?: boolean;
   /** Shown below the rows. */
-  readonly foot?: ReactNode;
+  readonly footer?: ReactNode;
 }
 
 const OVERSCAN = 8;
@@ -110,8 +110,9 @@ function ColumnHeader<Row>({ column, stacked, sortOf }: ColumnHeaderProps<Row>) 
 }
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { label, columns, idOf, nameOf = idOf, hrefOf, onOpen, selection, removedIds, estimatedHeight = 34, onEnd, foot } = props;
-  const { rows, sortOf } = useSortedRows({ columns, rows: props.rows, idOf, isWhole: props.isWhole ?? true });
+  const { label, columns, idOf, nameOf = idOf, hrefOf, onOpen } = props;
+  const { selection, removedIds, estimatedHeight = 34, onEnd, footer } = props;
+  const { rows, sortOf } = useSortedRows({ columns, rows: props.rows, idOf, hasAllRows: props.hasAllRows ?? true });
   const windowWidth = useWindowWidth();
   const body = useRef<HTMLDivElement>(null);
   const tableId = useId();
@@ -238,7 +239,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             ))}
           </div>
         </div>
-        <InTable value={true}>
+        <InTableContext value={true}>
           <div
             role="rowgroup"
             ref={body}
@@ -274,9 +275,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               );
             })}
           </div>
-        </InTable>
+        </InTableContext>
       </div>
-      {foot === undefined ? null : <div className="table-foot">{foot}</div>}
+      {footer === undefined ? null : <div className="table-foot">{footer}</div>}
     </div>
   );
 }

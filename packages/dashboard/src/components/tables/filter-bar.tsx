@@ -26,16 +26,16 @@ export function FilterBar<Name extends string>({
   const isShortened = useWindowWidth() === 'narrow' && allFields.length + furtherFields.length > NARROW_FIELD_COUNT + 1;
   const fields = isShortened ? allFields.slice(0, NARROW_FIELD_COUNT) : allFields;
   const moreFields = isShortened ? [...allFields.slice(NARROW_FIELD_COUNT), ...furtherFields] : furtherFields;
-  const hasFilter = moreFields.some(({ name }) => filters.values[name] !== undefined);
+  const isMoreFieldSet = moreFields.some(({ name }) => filters.values[name] !== undefined);
   const [isExpanded, setExpanded] = useState(false);
-  const isOpen = isExpanded || hasFilter;
+  const isOpen = isExpanded || isMoreFieldSet;
   return (
     <search className="filters" aria-label="Filters">
       {fields.map((field) => (
         <FilterInput key={field.name} field={field} filters={filters} />
       ))}
       {isOpen ? moreFields.map((field) => <FilterInput key={field.name} field={field} filters={filters} />) : null}
-      {moreFields.length === 0 || hasFilter ? null : (
+      {moreFields.length === 0 || isMoreFieldSet ? null : (
         <button type="button" className="button button-quiet" aria-expanded={isOpen} onClick={() => setExpanded(!isExpanded)}>
           {isOpen ? 'Fewer filters' : 'More filters'}
         </button>

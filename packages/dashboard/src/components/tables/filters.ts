@@ -71,7 +71,7 @@ export function listOf(value: string | undefined): readonly string[] | undefined
 }
 
 /** Like `listOf`, for values that can contain commas: returns the whole text as well as its comma-separated parts. */
-export function listWithWholeText(value: string | undefined): readonly string[] | undefined {
+export function listWithFullText(value: string | undefined): readonly string[] | undefined {
   const parts = listOf(value);
   return value === undefined || parts === undefined ? parts : [...new Set([value.trim(), ...parts])];
 }

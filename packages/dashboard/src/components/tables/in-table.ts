@@ -1,4 +1,4 @@
 import { createContext } from 'react';
 
 /** Whether a component is rendered in a table row. The row then receives focus instead of its parts. */
-export const InTable = createContext(false);
+export const InTableContext = createContext(false);

@@ -1,7 +1,7 @@
 /** Tables of live lists, with new rows, removed rows, loading of more rows, and empty and error states. */
 import { type ReactNode, useEffect } from 'react';
+import type { CompleteList } from '../../api/complete-list.js';
 import type { CursorList } from '../../api/lists.js';
-import type { WholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../action-button.js';
 import { ErrorState, FailureNotice, Skeleton } from '../states.js';
 import { countText, quantity, singularOf } from '../times/formats.js';
@@ -9,7 +9,7 @@ import { TimeText } from '../times/time-text.js';
 import { DataTable, type DataTableProps } from './data-table.js';
 import { NewRowsBar } from './new-rows-bar.js';
 
-export interface ListTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 'removedIds' | 'onEnd' | 'foot'> {
+export interface ListTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 'removedIds' | 'onEnd' | 'footer'> {
   readonly list: CursorList<Row>;
   /** Plural name of the rows, such as `runs`. */
   readonly rowsName: string;
@@ -47,7 +47,7 @@ function SearchProgress<Row>({ list, rowsName }: { readonly list: CursorList<Row
 function RemovedRowsNote({
   list: { removedIds, showNew },
 }: {
-  readonly list: Pick<WholeList<unknown>, 'removedIds' | 'showNew'>;
+  readonly list: Pick<CompleteList<unknown>, 'removedIds' | 'showNew'>;
 }) {
   if (removedIds.size === 0) return null;
   return (
@@ -60,18 +60,18 @@ function RemovedRowsNote({
   );
 }
 
-export interface WholeTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 'removedIds' | 'foot'> {
-  readonly list: WholeList<Row>;
+export interface CompleteTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' | 'removedIds' | 'footer'> {
+  readonly list: CompleteList<Row>;
   /** Plural name of the rows, such as `queues`. */
   readonly rowsName: string;
   /** Shown after the number of rows. */
   readonly countNote?: ReactNode;
   /** Shown at the end of the table footer. */
-  readonly footEnd?: ReactNode;
+  readonly footerEnd?: ReactNode;
 }
 
 /** Table of a list that arrives in one response. */
-export function WholeTable<Row>({ list, rowsName, countNote, footEnd, ...table }: WholeTableProps<Row>) {
+export function CompleteTable<Row>({ list, rowsName, countNote, footerEnd, ...table }: CompleteTableProps<Row>) {
   return (
     <>
       <NewRowsBar count={list.newCount} hasMore={list.hasMoreNew} rowsName={rowsName} onShow={list.showNew} />
@@ -79,14 +79,14 @@ export function WholeTable<Row>({ list, rowsName, countNote, footEnd, ...table }
         {...table}
         rows={list.rows}
         removedIds={list.removedIds}
-        foot={
+        footer={
           <>
             <span>
               {quantity(list.rows.length, singularOf(rowsName), rowsName)} shown
               {countNote}
             </span>
             <RemovedRowsNote list={list} />
-            {footEnd}
+            {footerEnd}
           </>
         }
       />
@@ -108,11 +108,11 @@ export function ListTable<Row>({ list, rowsName, empty, ...table }: ListTablePro
   if (list.rows.length === 0 && list.hasMore) return <SearchProgress list={list} rowsName={rowsName} />;
   if (list.rows.length === 0) return <div className="table">{empty}</div>;
   return (
-    <WholeTable
+    <CompleteTable
       {...table}
       list={list}
       rowsName={rowsName}
-      isWhole={!list.hasMore}
+      hasAllRows={!list.hasMore}
       {...(list.moreFailure === null ? { onEnd: list.loadMore } : {})}
       countNote={
         list.searchedBackTo === null || !list.hasMore ? null : (
@@ -121,7 +121,7 @@ export function ListTable<Row>({ list, rowsName, empty, ...table }: ListTablePro
           </>
         )
       }
-      footEnd={
+      footerEnd={
         <>
           {list.stale === null ? null : (
             <span className="line">

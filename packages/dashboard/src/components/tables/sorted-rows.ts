@@ -59,7 +59,7 @@ interface SortedRowsOptions<Row> {
   readonly rows: readonly Row[];
   readonly idOf: (row: Row) => string;
   /** Whether `rows` are all rows of the list. */
-  readonly isWhole: boolean;
+  readonly hasAllRows: boolean;
 }
 
 export interface SortedRows<Row> {
@@ -68,9 +68,9 @@ export interface SortedRows<Row> {
   readonly sortOf: (column: Column<Row>) => Column<Row>['sort'];
 }
 
-export function useSortedRows<Row>({ columns, rows, idOf, isWhole }: SortedRowsOptions<Row>): SortedRows<Row> {
+export function useSortedRows<Row>({ columns, rows, idOf, hasAllRows }: SortedRowsOptions<Row>): SortedRows<Row> {
   const { values, set } = useFilters(NAMES);
-  const requested = isWhole ? readSort(values.sort) : null;
+  const requested = hasAllRows ? readSort(values.sort) : null;
   const column = columns.find(({ id, sortBy }) => id === requested?.columnId && sortBy !== undefined);
   const direction = column === undefined ? null : (requested?.direction ?? null);
   const sortValueOf = column?.sortBy;
@@ -91,7 +91,7 @@ export function useSortedRows<Row>({ columns, rows, idOf, isWhole }: SortedRowsO
     ({ id, sort, sortBy }: Column<Row>): Column<Row>['sort'] => {
       // The order of the list itself. While another column sorts the rows, a click restores it.
       if (sort !== undefined) return direction === null ? sort : { direction: null, onToggle: () => set('sort', '') };
-      if (!isWhole || sortBy === undefined || rows.length < 2) return undefined;
+      if (!hasAllRows || sortBy === undefined || rows.length < 2) return undefined;
       const withValue = rows.find((row) => sortBy(row) !== null);
       const firstValue = withValue === undefined ? null : sortBy(withValue);
       const initialDirection = typeof firstValue === 'number' ? 'descending' : 'ascending';
@@ -101,7 +101,7 @@ export function useSortedRows<Row>({ columns, rows, idOf, isWhole }: SortedRowsO
         onToggle: () => set('sort', sortAfterClick(currentSort, id, initialDirection)),
       };
     },
-    [rows, isWhole, column, direction, set],
+    [rows, hasAllRows, column, direction, set],
   );
   return { rows: sortedRows, sortOf };
 }

@@ -5,7 +5,7 @@ import { parseSearch, stringifySearch } from '../../search-parameters.js';
 import { ConfirmDialog } from '../dialogs.js';
 import { Icon } from '../icons.js';
 import { MenuButton } from '../menus/menu-button.js';
-import { toastDone } from '../toasts.js';
+import { toastSuccess } from '../toasts.js';
 import { addView, changeViews, removeView, useSavedViews } from './saved-views.js';
 
 export interface ViewMenuProps {
@@ -63,7 +63,7 @@ export function ViewMenu({ isFiltered }: ViewMenuProps) {
         disabled={name.trim() === ''}
         onConfirm={async () => {
           changeViews((stored) => addView(stored, { page, name, search: currentSearch }));
-          toastDone(`Saved view ${name.trim()}`);
+          toastSuccess(`Saved view ${name.trim()}`);
           setName('');
           return { ok: true, value: null };
         }}

@@ -1,6 +1,6 @@
 /** A time in the user's time zone. The `TimeTooltip` of the page shows the exact time, local and in UTC. */
 import { use } from 'react';
-import { InTable } from '../tables/in-table.js';
+import { InTableContext } from '../tables/in-table.js';
 import { useTimedText } from './clock.js';
 import { exactTime, relativeText, shortTime } from './formats.js';
 
@@ -13,7 +13,7 @@ export interface TimeTextProps {
 }
 
 export function TimeText({ unixMs, style = 'short', label }: TimeTextProps) {
-  const inTable = use(InTable);
+  const inTable = use(InTableContext);
   const text = useTimedText((now) =>
     style === 'relative' ? relativeText(unixMs, now) : style === 'short' ? shortTime(unixMs, now) : exactTime(unixMs, 'local'),
   );

@@ -4,7 +4,7 @@ import { type ReactNode, use } from 'react';
 import { path } from '../../api/client.js';
 import { useInstanceId } from '../../api/instances.js';
 import { stringifySearch } from '../../search-parameters.js';
-import { InTable } from '../tables/in-table.js';
+import { InTableContext } from '../tables/in-table.js';
 import { RowLink } from '../tables/row-link.js';
 import { UrlText } from '../url-text.js';
 
@@ -20,7 +20,7 @@ export interface WorkflowLinkProps {
 
 export function WorkflowLink({ url, children = <UrlText url={url} /> }: WorkflowLinkProps) {
   const instanceId = useInstanceId();
-  const inTable = use(InTable);
+  const inTable = use(InTableContext);
   const title = `Insights for workflow ${url}`;
   if (inTable)
     return (

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { signInMethodsQuery, useSession } from '../../api/session.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
-import { Facts } from '../../components/facts.js';
+import { DescriptionList } from '../../components/description-list.js';
 import { PageTitle } from '../../components/page-title.js';
 import { Identities } from './identities.js';
 import { Sessions } from './sessions.js';
@@ -16,9 +16,9 @@ export default function AccountPage() {
       <PageTitle title="Your account" lead="Your sessions and sign-in methods. Your API keys are on the Team page." />
       <div className="stack">
         <Card title={user.email}>
-          <Facts
-            facts={[
-              ['Id', <CopyId key="id" value={user.id} valueName="user id" />],
+          <DescriptionList
+            items={[
+              ['ID', <CopyId key="id" value={user.id} valueName="user id" />],
               ['Operator', isOperator ? 'Yes' : 'No'],
             ]}
           />

@@ -1,15 +1,15 @@
 /** A section of the page: a table of objects with names, and the dialogs that create, change and delete them. */
 import { type ReactNode, useId, useState } from 'react';
 import { path } from '../../api/client.js';
+import { useCompleteList } from '../../api/complete-list.js';
 import { usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
-import { useWholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { NotLoaded } from '../../components/loading/loaded.js';
 import { EmptyState } from '../../components/states.js';
 import type { Column } from '../../components/tables/data-table.js';
-import { WholeTable } from '../../components/tables/list-table.js';
+import { CompleteTable } from '../../components/tables/list-table.js';
 import { NAME_COLUMN, type NamedDialog, type NamedObject } from './named-form.js';
 
 export interface NamedSectionProps<Row extends NamedObject> {
@@ -48,7 +48,7 @@ export function NamedSection<Row extends NamedObject>(props: NamedSectionProps<R
     name: url,
     url,
   });
-  const list = useWholeList({ topic: 'settings', rows: section.data?.[field], readAt: section.dataUpdatedAt, idOf });
+  const list = useCompleteList({ topic: 'settings', rows: section.data?.[field], readAt: section.dataUpdatedAt, idOf });
   const actionColumn: Column<Row> = {
     id: 'actions',
     header: 'Actions',
@@ -92,7 +92,7 @@ export function NamedSection<Row extends NamedObject>(props: NamedSectionProps<R
           <EmptyState title={`No ${title.toLowerCase()}`}>{empty}</EmptyState>
         </div>
       ) : (
-        <WholeTable
+        <CompleteTable
           label={title}
           rowsName={`${objectName}s`}
           list={list}

@@ -140,7 +140,7 @@ export default function AuditPage() {
           idOf={({ id }) => id}
           // A failed page is not requested again until the user retries.
           {...(pages.error === null ? { onEnd: loadMore } : {})}
-          foot={
+          footer={
             <>
               <span>{quantity(entries.length, 'entry', 'entries')} shown</span>
               {pages.error === null ? null : <FailureNotice failure={pages.error} onRetry={retry} />}

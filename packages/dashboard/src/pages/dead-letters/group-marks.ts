@@ -3,7 +3,7 @@ import { path } from '../../api/client.js';
 import type { Outcome } from '../../api/outcome.js';
 import { useChange } from '../../api/queries.js';
 import { quantity } from '../../components/times/formats.js';
-import { toastDone, toastFailure } from '../../components/toasts.js';
+import { toastFailure, toastSuccess } from '../../components/toasts.js';
 
 export type Mark = 'acknowledge' | 'resolve';
 
@@ -17,11 +17,11 @@ export function useMarkGroups(): (mark: Mark, fingerprints: readonly string[]) =
       const url = `${path`/v2/workflows/dlq/groups/${fingerprint}`}/${mark}`;
       const outcome = await change({ url, method: 'POST', topics: ['dlq'] });
       if (outcome.ok) continue;
-      if (markedCount > 0) toastDone(`${PAST_TENSE[mark]} ${quantity(markedCount, 'group')}`);
+      if (markedCount > 0) toastSuccess(`${PAST_TENSE[mark]} ${quantity(markedCount, 'group')}`);
       toastFailure(outcome.failure);
       return outcome;
     }
-    toastDone(`${PAST_TENSE[mark]} ${quantity(fingerprints.length, 'group')}`);
+    toastSuccess(`${PAST_TENSE[mark]} ${quantity(fingerprints.length, 'group')}`);
     return { ok: true, value: null };
   };
 }

@@ -12,7 +12,7 @@ import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
 import { useFilters } from '../../components/tables/filters.js';
 import { ListTable } from '../../components/tables/list-table.js';
-import { usePageAction } from '../../components/tables/page-action.js';
+import { usePageDialog } from '../../components/tables/page-dialog.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
 import { NotifyDialog } from './notify-dialog.js';
@@ -34,7 +34,7 @@ export default function EventsPage() {
   const { readOnlyReason } = usePermissions();
   const filters = useFilters(FILTERS);
   const [selectedEventId, setSelectedEventId] = useState<string | null>(null);
-  const sendDialog = usePageAction('send');
+  const sendDialog = usePageDialog('send');
   const list = useCursorList({
     topic: 'runs',
     name: 'waiters',

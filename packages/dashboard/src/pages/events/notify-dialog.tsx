@@ -7,7 +7,7 @@ import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextArea, TextField } from '../../components/fields.js';
 import { quantity } from '../../components/times/formats.js';
-import { toastDone } from '../../components/toasts.js';
+import { toastSuccess } from '../../components/toasts.js';
 import { readEventData } from './event-data.js';
 
 export interface NotifyDialogProps {
@@ -36,7 +36,7 @@ export function NotifyDialog({ eventId: initialEventId, onClose }: NotifyDialogP
         : {}),
     });
     if (outcome.ok)
-      toastDone(
+      toastSuccess(
         outcome.value.length === 0
           ? `No runs were waiting for ${eventId}`
           : `Sent ${eventId} to ${quantity(outcome.value.length, 'run')}`,

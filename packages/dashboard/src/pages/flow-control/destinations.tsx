@@ -1,9 +1,9 @@
 /** Destinations that are held or whose last delivery failed. Deliveries to a held destination wait until it is released. */
 import { useId, useState } from 'react';
 import type { DestinationEntry } from '../../../../everstep/src/contract/service.js';
+import { useCompleteList } from '../../api/complete-list.js';
 import { usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
-import { useWholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
@@ -11,7 +11,7 @@ import { NotLoaded } from '../../components/loading/loaded.js';
 import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import type { Column } from '../../components/tables/data-table.js';
-import { WholeTable } from '../../components/tables/list-table.js';
+import { CompleteTable } from '../../components/tables/list-table.js';
 import { countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 
@@ -29,7 +29,7 @@ export function Destinations() {
     url: '/v2/destinations',
     refreshMs: REFRESH_MS,
   });
-  const list = useWholeList({
+  const list = useCompleteList({
     topic: 'settings',
     rows: destinations.data?.destinations,
     readAt: destinations.dataUpdatedAt,
@@ -133,7 +133,7 @@ export function Destinations() {
           </EmptyState>
         </div>
       ) : (
-        <WholeTable label="Destinations" rowsName="destinations" list={list} columns={columns} idOf={idOf} />
+        <CompleteTable label="Destinations" rowsName="destinations" list={list} columns={columns} idOf={idOf} />
       )}
       {isHolding ? <HoldDialog onClose={() => setIsHolding(false)} /> : null}
     </section>

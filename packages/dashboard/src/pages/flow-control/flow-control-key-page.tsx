@@ -128,7 +128,7 @@ export default function FlowControlKeyPage() {
               columns={columns}
               rows={rows}
               idOf={({ place }) => String(place)}
-              foot={
+              footer={
                 waitListSize > rows.length ? (
                   <span>
                     First {countText(rows.length)} of {countText(waitListSize)} shown

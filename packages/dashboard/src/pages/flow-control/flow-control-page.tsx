@@ -2,16 +2,16 @@
 import { useState } from 'react';
 import type { FlowControlEntry } from '../../../../everstep/src/contract/service.js';
 import { path } from '../../api/client.js';
+import { useCompleteList } from '../../api/complete-list.js';
 import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
-import { useWholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../../components/action-button.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState } from '../../components/states.js';
+import { CompleteListView } from '../../components/tables/complete-list-view.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
 import { useFilters } from '../../components/tables/filters.js';
-import { WholeListView } from '../../components/tables/whole-list-view.js';
 import { countText } from '../../components/times/formats.js';
 import { Destinations } from './destinations.js';
 import { KeyState, REFRESH_MS } from './key-state.js';
@@ -73,7 +73,7 @@ export default function FlowControlPage() {
     refreshMs: REFRESH_MS,
   });
   const searchText = filters.values.key?.toLowerCase() ?? '';
-  const list = useWholeList({
+  const list = useCompleteList({
     topic: 'flow-control',
     rows: keys.data?.flowControls,
     readAt: keys.dataUpdatedAt,
@@ -92,7 +92,7 @@ export default function FlowControlPage() {
         }
       />
       <FilterBar filters={filters} fields={FIELDS} />
-      <WholeListView
+      <CompleteListView
         label="Flow control keys"
         rowsName="keys"
         query={keys}

@@ -1,9 +1,9 @@
 /** A list of insights under its own heading. Rows keep their positions while the page is open. */
 import type { ReactNode } from 'react';
+import { useCompleteList } from '../../api/complete-list.js';
 import type { useApi } from '../../api/queries.js';
-import { useWholeList } from '../../api/whole-list.js';
+import { CompleteListView } from '../../components/tables/complete-list-view.js';
 import type { DataTableProps } from '../../components/tables/data-table.js';
-import { WholeListView } from '../../components/tables/whole-list-view.js';
 
 export interface ListSectionProps<Row> extends Pick<DataTableProps<Row>, 'columns' | 'idOf' | 'hrefOf'> {
   readonly title: string;
@@ -17,14 +17,14 @@ export interface ListSectionProps<Row> extends Pick<DataTableProps<Row>, 'column
 }
 
 export function ListSection<Row>({ title, query, rows, actions, ...table }: ListSectionProps<Row>) {
-  const list = useWholeList({ topic: 'runs', rows, readAt: query.dataUpdatedAt, idOf: table.idOf });
+  const list = useCompleteList({ topic: 'runs', rows, readAt: query.dataUpdatedAt, idOf: table.idOf });
   return (
     <section className="insight-list" aria-label={title}>
       <div className="section-head">
         <h2>{title}</h2>
         {actions}
       </div>
-      <WholeListView {...table} query={query} list={list} label={title} />
+      <CompleteListView {...table} query={query} list={list} label={title} />
     </section>
   );
 }

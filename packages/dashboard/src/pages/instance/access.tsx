@@ -6,8 +6,8 @@ import { usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
+import { DescriptionList } from '../../components/description-list.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { Facts } from '../../components/facts.js';
 import { Loaded } from '../../components/loading/loaded.js';
 import { Secret } from '../../components/secret.js';
 
@@ -37,8 +37,8 @@ export function TokensCard({ instance }: { readonly instance: InstanceRecord }) 
         </ActionButton>
       }
     >
-      <Facts
-        facts={[
+      <DescriptionList
+        items={[
           ['Read and write', readWrite],
           ['Read-only', readOnlyValue],
         ]}
@@ -95,8 +95,8 @@ export function SigningKeysCard() {
       {canWrite ? (
         <Loaded query={signingKeys} lines={2}>
           {({ current, next }) => (
-            <Facts
-              facts={[
+            <DescriptionList
+              items={[
                 ['Current', <Secret key="current" value={current} valueName="current signing key" />],
                 ['Next', <Secret key="next" value={next} valueName="next signing key" />],
               ]}

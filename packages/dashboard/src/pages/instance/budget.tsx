@@ -5,8 +5,8 @@ import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
+import { DescriptionList } from '../../components/description-list.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { Facts } from '../../components/facts.js';
 import { TextField } from '../../components/fields.js';
 import { Loaded } from '../../components/loading/loaded.js';
 import { bytesText, countText, quantity } from '../../components/times/formats.js';
@@ -82,8 +82,8 @@ export function BudgetCard({ instance }: { readonly instance: InstanceRecord }) 
             </div>
           </div>
         ) : null}
-        <Facts
-          facts={[
+        <DescriptionList
+          items={[
             ['Spent this month', spentDollars === undefined ? '…' : dollarText(spentDollars)],
             ['Monthly budget', budget === 0 ? 'no limit' : dollarText(budget)],
             ['Budget alerts at 80% and 100%', alertUrl ?? 'off'],

@@ -8,7 +8,7 @@ import { useSession } from '../../api/session.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
-import { Facts, type FactsProps } from '../../components/facts.js';
+import { DescriptionList, type DescriptionListProps } from '../../components/description-list.js';
 import { NotLoaded } from '../../components/loading/loaded.js';
 import { PageTitle } from '../../components/page-title.js';
 import { bytesText, countText, durationText } from '../../components/times/formats.js';
@@ -26,7 +26,7 @@ const NO_LIMIT = 'no limit';
 const limitText = (value: number | null, format: (value: number) => string): string =>
   value === null ? NO_LIMIT : format(value);
 
-const planFacts = ({ limits }: InstanceRecord): FactsProps['facts'] => [
+const planFacts = ({ limits }: InstanceRecord): DescriptionListProps['items'] => [
   ['Message size', limitText(limits.max_message_bytes, bytesText)],
   ['Deliveries in flight', limitText(limits.max_parallelism, countText)],
   ['Schedules', limitText(limits.max_schedules, countText)],
@@ -97,9 +97,9 @@ export default function InstancePage() {
             </>
           }
         >
-          <Facts
-            facts={[
-              ['Id', id],
+          <DescriptionList
+            items={[
+              ['ID', id],
               ['Owner account', owner],
               ['Your role', data.role],
               ['Region', data.region],
@@ -119,7 +119,7 @@ export default function InstancePage() {
             </ActionButton>
           }
         >
-          <Facts facts={planFacts(data)} />
+          <DescriptionList items={planFacts(data)} />
         </Card>
         <TokensCard instance={data} />
         <SigningKeysCard />

@@ -5,8 +5,8 @@ import { usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { CopyId } from '../../components/copy-id.js';
+import { DescriptionList } from '../../components/description-list.js';
 import { DialogClose, DialogWindow } from '../../components/dialogs.js';
-import { Facts } from '../../components/facts.js';
 import { JsonView } from '../../components/json-view.js';
 import { NotLoaded } from '../../components/loading/loaded.js';
 import { EmptyState } from '../../components/states.js';
@@ -75,9 +75,9 @@ export function MessageDialog({ messageId, onClose }: MessageDialogProps) {
         <EmptyState title="Message not found">The id is wrong, or the log of the message has expired.</EmptyState>
       ) : (
         <div className="stack">
-          <Facts
-            facts={[
-              ['Id', <CopyId key="id" value={messageId} valueName="message id" />],
+          <DescriptionList
+            items={[
+              ['ID', <CopyId key="id" value={messageId} valueName="message id" />],
               ['Destination', <CopyId key="url" value={latestEvent.url} valueName="URL" />],
               ['Method', latestEvent.method],
               ['Queue', latestEvent.queueName],

@@ -1,16 +1,16 @@
 /** Lists queues with their parallelism, state and number of waiting messages. */
 import { useId, useState } from 'react';
 import { path } from '../../api/client.js';
+import { useCompleteList } from '../../api/complete-list.js';
 import { usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
-import { useWholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
 import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
+import { CompleteListView } from '../../components/tables/complete-list-view.js';
 import type { Column } from '../../components/tables/data-table.js';
-import { WholeListView } from '../../components/tables/whole-list-view.js';
 import { countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { changedSettings } from './queue-change.js';
@@ -34,7 +34,7 @@ export function QueuesList() {
     url: '/v2/queues',
     refreshMs: REFRESH_MS,
   });
-  const list = useWholeList({ topic: 'queues', rows: queues.data, readAt: queues.dataUpdatedAt, idOf });
+  const list = useCompleteList({ topic: 'queues', rows: queues.data, readAt: queues.dataUpdatedAt, idOf });
   const togglePause = ({ name, paused }: QueueRow) =>
     void change({
       method: 'POST',
@@ -134,7 +134,7 @@ export function QueuesList() {
           New queue
         </ActionButton>
       </div>
-      <WholeListView
+      <CompleteListView
         label="Queues"
         rowsName="queues"
         query={queues}

@@ -2,7 +2,7 @@
 import { usePermissions } from '../../api/instances.js';
 import { ActionButton } from '../../components/action-button.js';
 import { PageTitle } from '../../components/page-title.js';
-import { usePageAction } from '../../components/tables/page-action.js';
+import { usePageDialog } from '../../components/tables/page-dialog.js';
 import { MessagesList } from './messages-list.js';
 import { QueuesList } from './queues-list.js';
 import { SendMessageDialog } from './send-message-dialog.js';
@@ -11,7 +11,7 @@ import './queues.css';
 
 export default function QueuesPage() {
   const { readOnlyReason } = usePermissions();
-  const send = usePageAction('send');
+  const send = usePageDialog('send');
   return (
     <>
       <PageTitle

@@ -1,16 +1,16 @@
 /** Lists and edits URL groups. A message published to a group is sent to each of its endpoints. */
 import { useId, useState } from 'react';
 import { path } from '../../api/client.js';
+import { useCompleteList } from '../../api/complete-list.js';
 import { usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
-import { useWholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
 import { NotLoaded } from '../../components/loading/loaded.js';
 import { EmptyState } from '../../components/states.js';
 import type { Column } from '../../components/tables/data-table.js';
-import { WholeTable } from '../../components/tables/list-table.js';
+import { CompleteTable } from '../../components/tables/list-table.js';
 import { countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import type { UrlGroupEndpoint, UrlGroupRow } from './shapes.js';
@@ -30,7 +30,7 @@ export function UrlGroups() {
     name: 'url-groups',
     url: '/v2/topics',
   });
-  const list = useWholeList({ topic: 'queues', rows: groups.data, readAt: groups.dataUpdatedAt, idOf });
+  const list = useCompleteList({ topic: 'queues', rows: groups.data, readAt: groups.dataUpdatedAt, idOf });
   const selected = dialog !== null && 'name' in dialog ? groups.data?.find(({ name }) => name === dialog.name) : undefined;
   const columns: readonly Column<UrlGroupRow>[] = [
     {
@@ -99,7 +99,7 @@ export function UrlGroups() {
           </EmptyState>
         </div>
       ) : (
-        <WholeTable
+        <CompleteTable
           label="URL groups"
           rowsName="URL groups"
           list={list}

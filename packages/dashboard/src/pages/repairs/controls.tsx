@@ -10,7 +10,7 @@ import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { StableWidthLabel } from '../../components/stable-width-label.js';
 import { FailureNotice } from '../../components/states.js';
 import { quantity } from '../../components/times/formats.js';
-import { toastDone } from '../../components/toasts.js';
+import { toastSuccess } from '../../components/toasts.js';
 import { RateField } from './rate-field.js';
 import { isOver, rateText } from './repair-text.js';
 import { type RepairChange, useRepairChange } from './use-repair-change.js';
@@ -44,7 +44,7 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
     // The server changes the rate only with `continue`, which requires a paused repair.
     const continueAtRate: RepairChange = { kind: 'continue', body: { ratePerSecond: rate } };
     const isChanged = await (isWaiting ? apply(continueAtRate) : apply({ kind: 'pause' }, continueAtRate));
-    if (isChanged) toastDone(`Changed the rate to ${rateText(rate)}`);
+    if (isChanged) toastSuccess(`Changed the rate to ${rateText(rate)}`);
   };
   return (
     <div className="stack">

@@ -12,7 +12,7 @@ import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { NO_OVERRIDES, OverrideFields, overridesIn } from '../../components/run-overrides.js';
 import { FailureNotice } from '../../components/states.js';
 import { filterOf, invalidLabelsOf } from '../dead-letters/entry-filters.js';
-import { CoveredList } from './covered-list.js';
+import { RepairScope } from './repair-scope.js';
 import type { RepairAction } from './repair-text.js';
 
 const ACTIONS = [
@@ -109,7 +109,7 @@ export default function NewRepairPage() {
           </div>
           <div className="card-body">
             {invalidLabels.length === 0 ? (
-              <CoveredList filter={filter} />
+              <RepairScope filter={filter} />
             ) : (
               <p className="notice" data-tone="bad" role="alert">
                 The URL contains an invalid value for {invalidLabels.map((label) => `“${label}”`).join(', ')}. Go back to the dead

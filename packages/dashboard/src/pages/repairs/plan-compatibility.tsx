@@ -74,7 +74,7 @@ function useChecks({ repairId, counts: { total } }: RepairEntry) {
   return { checks, failure, busy, total, check, stop };
 }
 
-export function PlanCheck({ repair }: { readonly repair: RepairEntry }) {
+export function PlanCompatibility({ repair }: { readonly repair: RepairEntry }) {
   const permissions = usePermissions();
   const { checks, failure, busy, total, check, stop } = useChecks(repair);
   const hasStarted = useRef(false);

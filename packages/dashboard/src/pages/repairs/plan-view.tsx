@@ -5,8 +5,8 @@ import { EmptyState, Skeleton } from '../../components/states.js';
 import { countText, durationText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
-import { CoveredList } from './covered-list.js';
-import { PlanCheck } from './plan-compatibility.js';
+import { PlanCompatibility } from './plan-compatibility.js';
+import { RepairScope } from './repair-scope.js';
 import { consequences } from './repair-text.js';
 import { StartForm } from './start-form.js';
 
@@ -108,11 +108,11 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
             )}
             <details>
               <summary>Selected dead letters</summary>
-              <CoveredList filter={repair.filter} />
+              <RepairScope filter={repair.filter} />
             </details>
           </div>
         </section>
-        {action === 'resume' ? <PlanCheck repair={repair} /> : null}
+        {action === 'resume' ? <PlanCompatibility repair={repair} /> : null}
       </div>
     </div>
   );

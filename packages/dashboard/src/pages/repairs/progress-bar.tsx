@@ -1,7 +1,7 @@
 /** Progress of a repair: a bar with a segment per state, and the counts per state. */
 import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
 import { countText } from '../../components/times/formats.js';
-import { endedOf, ITEM_ORDER, ITEM_STATES, type RepairAction } from './repair-text.js';
+import { endedCount, ITEM_ORDER, ITEM_STATES, type RepairAction } from './repair-text.js';
 
 export interface ProgressBarProps {
   readonly counts: RepairEntry['counts'];
@@ -11,7 +11,7 @@ export interface ProgressBarProps {
 
 export function ProgressBar({ counts, label, thin = false }: ProgressBarProps) {
   const { total } = counts;
-  const ended = endedOf(counts);
+  const ended = endedCount(counts);
   return (
     <div
       className={thin ? 'progress progress-thin' : 'progress'}

@@ -9,18 +9,18 @@ import { countText, durationText, exactTime, quantity } from '../../components/t
 import { TimeText } from '../../components/times/time-text.js';
 import { parametersOf } from '../dead-letters/entry-filters.js';
 import { Controls } from './controls.js';
-import { CoveredList } from './covered-list.js';
 import { ItemsList } from './items-list.js';
 import { Figures, ProgressBar } from './progress-bar.js';
 import { TextBadge } from './repair-badges.js';
+import { RepairScope } from './repair-scope.js';
 import {
   canaryVerdict,
   durationAtRateMs,
-  endedOf,
+  endedCount,
   groupVerdict,
   isOver,
-  planAgainText,
   rateText,
+  replanText,
   statusText,
 } from './repair-text.js';
 
@@ -33,7 +33,7 @@ export function ProgressView({ repair }: { readonly repair: RepairEntry }) {
         <div className="card-head">
           <h2 id="repair-progress">{isOver(repair) ? 'Report' : 'Progress'}</h2>
           <span className="muted numeric">
-            {countText(endedOf(counts))} of {countText(counts.total)} processed
+            {countText(endedCount(counts))} of {countText(counts.total)} processed
           </span>
         </div>
         <div className="card-body stack">
@@ -58,7 +58,7 @@ export function ProgressView({ repair }: { readonly repair: RepairEntry }) {
           <Facts repair={repair} />
           <details>
             <summary>Selected dead letters</summary>
-            <CoveredList filter={repair.filter} />
+            <RepairScope filter={repair.filter} />
           </details>
         </div>
       </section>
@@ -182,7 +182,7 @@ function NextSteps({ repair }: { readonly repair: RepairEntry }) {
   const instanceId = useInstanceId();
   const { counts, action, filter } = repair;
   const isListOfIds = filter.dlqIds !== undefined;
-  const linkText = planAgainText(repair, isListOfIds);
+  const linkText = replanText(repair, isListOfIds);
   return (
     <div className="line">
       {linkText === null ? null : (

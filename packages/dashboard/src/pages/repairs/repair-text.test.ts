@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
-import { canaryVerdict, consequences, durationAtRateMs, planAgainText, rateText, startText, statusText } from './repair-text.js';
+import { canaryVerdict, consequences, durationAtRateMs, rateText, replanText, startText, statusText } from './repair-text.js';
 
 const NOTHING = { total: 0, pending: 0, started: 0, succeeded: 0, failed: 0, canceled: 0, gone: 0 };
 type Counts = Partial<RepairEntry['counts']>;
@@ -99,7 +99,7 @@ test('the start button says exactly what it does', () => {
 
 test('another plan names what it includes', () => {
   const of = (pending: number, failed: number, byIds = false) =>
-    planAgainText({ action: 'resume', counts: { ...repair({}).counts, pending, failed } }, byIds);
+    replanText({ action: 'resume', counts: { ...repair({}).counts, pending, failed } }, byIds);
   assert.equal(of(497, 3), 'Plan repair of the other 497 and the 3 that failed again');
   assert.equal(of(497, 3, true), 'Plan repair of the other 497');
   assert.equal(of(0, 3), 'Plan repair of the 3 that failed again');

@@ -103,7 +103,7 @@ export const groupVerdict = ({
  * Returns the label of the button that plans a repair of the remaining dead letters; null if none remain. `isListOfIds` is true if
  * the plan is a list of ids.
  */
-export function planAgainText({ action, counts }: Pick<RepairEntry, 'action' | 'counts'>, isListOfIds: boolean): string | null {
+export function replanText({ action, counts }: Pick<RepairEntry, 'action' | 'counts'>, isListOfIds: boolean): string | null {
   const { pending } = counts;
   // Runs that failed again are new dead letters, which a list of ids does not include.
   const failedCount = action === 'delete' || isListOfIds ? 0 : counts.failed;
@@ -163,7 +163,7 @@ export function rateText(ratePerSecond: number): string {
 }
 
 /** Returns the number of dead letters whose repair has ended. */
-export const endedOf = ({ succeeded, failed, canceled, gone }: RepairEntry['counts']): number =>
+export const endedCount = ({ succeeded, failed, canceled, gone }: RepairEntry['counts']): number =>
   succeeded + failed + canceled + gone;
 
 /** Returns the status of a repair in a sentence. Screen readers announce it when it changes. */

@@ -16,7 +16,7 @@ import { countText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { ProgressBar } from './progress-bar.js';
 import { RepairStateBadge } from './repair-badges.js';
-import { endedOf, REPAIR_STATES, titleOf } from './repair-text.js';
+import { endedCount, REPAIR_STATES, titleOf } from './repair-text.js';
 
 const FILTERS = ['state'] as const;
 const FIELDS: readonly FilterField<'state'>[] = [
@@ -53,7 +53,7 @@ const COLUMNS: readonly Column<RepairEntry>[] = [
       <div>
         <ProgressBar counts={repair.counts} label={`Progress of ${titleOf(repair)}`} thin />
         <span className="field-hint numeric">
-          {countText(endedOf(repair.counts))} processed
+          {countText(endedCount(repair.counts))} processed
           {repair.counts.failed === 0 ? '' : `, ${countText(repair.counts.failed)} failed again`}
         </span>
       </div>

@@ -4,8 +4,8 @@ import { useLayoutEffect, useMemo, useRef, useState } from 'react';
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
+import { DescriptionList } from '../../components/description-list.js';
 import { DialogClose, DialogWindow } from '../../components/dialogs.js';
-import { Facts } from '../../components/facts.js';
 import { FixedHeight } from '../../components/fixed-height.js';
 import { Icon } from '../../components/icons.js';
 import { JsonView } from '../../components/json-view.js';
@@ -118,9 +118,9 @@ function Run({ journal, failure, loadMore }: RunProps) {
           ) : null}
         </FixedHeight>
         <Card title="Details">
-          <Facts
-            facts={[
-              ['Id', <CopyId key="id" value={runId} valueName="run id" />],
+          <DescriptionList
+            items={[
+              ['ID', <CopyId key="id" value={runId} valueName="run id" />],
               ['Workflow', <WorkflowUrl key="url" url={journal.workflowUrl} />],
               ['Created', <TimeText key="created" unixMs={createdAt} style="exact" />],
               ['Ended', completedAt === null ? notYet : <TimeText key="ended" unixMs={completedAt} style="exact" />],

@@ -27,7 +27,7 @@ import { InvalidFilters } from '../../components/tables/invalid-filters.js';
 import { type CountedField, ListHistogram } from '../../components/tables/list-histogram.js';
 import { type ListOrder, useListOrder } from '../../components/tables/list-order.js';
 import { ListTable } from '../../components/tables/list-table.js';
-import { usePageAction } from '../../components/tables/page-action.js';
+import { usePageDialog } from '../../components/tables/page-dialog.js';
 import { DurationText } from '../../components/times/duration-text.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { WorkflowLink } from '../../components/urls/workflow-link.js';
@@ -223,7 +223,7 @@ const refreshMsOf = (rows: readonly FoundRun[]): number | false =>
 export default function RunsPage() {
   const instanceId = useInstanceId();
   const { readOnlyReason } = usePermissions();
-  const trigger = usePageAction('trigger');
+  const trigger = usePageDialog('trigger');
   const filters = useFilters(FILTERS);
   const invalidFields = invalidFieldsOf(ALL_FIELDS, filters.values);
   const { q, state, waits, since } = filters.values;

@@ -4,7 +4,7 @@ import type { RunAttempts } from '../../../../everstep/src/contract/attempts.js'
 import type { JournalStep, RunJournal } from '../../../../everstep/src/contract/runs.js';
 import { path } from '../../api/client.js';
 import { useApi } from '../../api/queries.js';
-import { Facts } from '../../components/facts.js';
+import { DescriptionList } from '../../components/description-list.js';
 import { JsonView } from '../../components/json-view.js';
 import { RunLink } from '../../components/run-link.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
@@ -75,8 +75,8 @@ export function StepPanel({ journal, row }: StepPanelProps) {
   );
   return (
     <div className="stack">
-      <Facts
-        facts={[
+      <DescriptionList
+        items={[
           ['Type', TYPES[row.type] ?? row.type],
           ['Position', row.stepId],
           ['Origin', row.isKept && !row.isEdited ? 'Copied from the original run; did not run again' : null],

@@ -5,7 +5,7 @@ import { path } from '../../api/client.js';
 import { useApi } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
-import { Facts, type FactsProps } from '../../components/facts.js';
+import { DescriptionList, type DescriptionListProps } from '../../components/description-list.js';
 import { JsonView } from '../../components/json-view.js';
 import { Loaded, NotLoaded } from '../../components/loading/loaded.js';
 import { PageTitle } from '../../components/page-title.js';
@@ -69,7 +69,7 @@ export default function SchedulePage() {
   const workflow = <WorkflowUrl url={schedule.destination} valueName="URL" />;
   const cron = <span className="mono">{`${schedule.cron} (${schedule.timezone})`}</span>;
   const creationTime = <TimeText unixMs={schedule.createdAt} />;
-  const facts: FactsProps['facts'] = [
+  const facts: DescriptionListProps['items'] = [
     ['State', state],
     ['Workflow', workflow],
     ['Cron', cron],
@@ -92,7 +92,7 @@ export default function SchedulePage() {
       <div className="stack">
         <div className="schedule-columns">
           <Card title="Details">
-            <Facts facts={facts} />
+            <DescriptionList items={facts} />
           </Card>
           <Card title={`Next runs (your time zone, ${LOCAL_ZONE})`}>
             <NextRuns schedule={schedule} />

@@ -86,7 +86,7 @@ export function ScheduleRuns({ schedule }: { readonly schedule: ScheduleEntry })
           rows={rows}
           idOf={idOf}
           hrefOf={({ workflowRunId, workflowRunCreatedAt }) => runPath(instanceId, workflowRunId, workflowRunCreatedAt)}
-          foot={data.complete ? undefined : <span>Among the latest {MAX_SEARCHED_RUNS} runs of this workflow</span>}
+          footer={data.complete ? undefined : <span>Among the latest {MAX_SEARCHED_RUNS} runs of this workflow</span>}
         />
       )}
     </Card>

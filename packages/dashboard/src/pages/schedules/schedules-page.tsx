@@ -1,19 +1,19 @@
 /** Lists schedules with their workflow and times. */
 import type { ScheduleEntry } from '../../../../everstep/src/contract/schedules.js';
 import { path } from '../../api/client.js';
+import { useCompleteList } from '../../api/complete-list.js';
 import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
-import { useWholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../../components/action-button.js';
 import { PageTitle } from '../../components/page-title.js';
 import { RunLink } from '../../components/run-link.js';
 import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
+import { CompleteListView } from '../../components/tables/complete-list-view.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
 import { useFilters } from '../../components/tables/filters.js';
-import { usePageAction } from '../../components/tables/page-action.js';
-import { WholeListView } from '../../components/tables/whole-list-view.js';
+import { usePageDialog } from '../../components/tables/page-dialog.js';
 import { LOCAL_ZONE } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
@@ -101,14 +101,14 @@ export default function SchedulesPage() {
   const instanceId = useInstanceId();
   const { readOnlyReason } = usePermissions();
   const filters = useFilters(FILTERS);
-  const create = usePageAction('new');
+  const create = usePageDialog('new');
   const schedules = useApi<readonly ScheduleEntry[]>({
     topic: 'schedules',
     name: 'list',
     url: '/v2/schedules',
   });
   const searchText = filters.values.word?.toLowerCase() ?? '';
-  const list = useWholeList({
+  const list = useCompleteList({
     topic: 'schedules',
     rows: schedules.data,
     readAt: schedules.dataUpdatedAt,
@@ -127,7 +127,7 @@ export default function SchedulesPage() {
         }
       />
       <FilterBar filters={filters} fields={FIELDS} />
-      <WholeListView
+      <CompleteListView
         label="Schedules"
         rowsName="schedules"
         query={schedules}

@@ -8,8 +8,8 @@ import { useApi, useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
+import { DescriptionList } from '../../components/description-list.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
-import { Facts } from '../../components/facts.js';
 import { NotLoaded } from '../../components/loading/loaded.js';
 import { PageTitle } from '../../components/page-title.js';
 import { Secret } from '../../components/secret.js';
@@ -75,9 +75,9 @@ export default function SearchIndexPage() {
           <Namespaces index={data} namespace={namespace} onSelect={setNamespace} />
         </div>
         <Card title="Index">
-          <Facts
-            facts={[
-              ['Id', <CopyId key="id" value={data.id} valueName="index id" />],
+          <DescriptionList
+            items={[
+              ['ID', <CopyId key="id" value={data.id} valueName="index id" />],
               ['API endpoint', <CopyId key="endpoint" value={data.endpoint} valueName="endpoint" />],
               ['Owner account', <CopyId key="owner" value={data.customer_id} valueName="account id" />],
               ['Region', data.region],
@@ -144,8 +144,8 @@ function NewTokensDialog({ index, onClose }: { readonly index: SearchIndexEntry;
     <DialogWindow title={`New tokens for ${name}`} open onClose={onClose} actions={<DialogClose>Done</DialogClose>}>
       <div className="stack">
         <p>Save the tokens now: they are shown only once.</p>
-        <Facts
-          facts={[
+        <DescriptionList
+          items={[
             ['Read and write', <Secret key="token" value={token} valueName="token" />],
             ['Read-only', <Secret key="reads" value={readOnlyToken} valueName="read-only token" />],
           ]}

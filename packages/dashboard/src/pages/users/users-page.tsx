@@ -100,10 +100,10 @@ export default function UsersPage() {
           columns={columns}
           rows={rows}
           idOf={({ id }) => id}
-          isWhole={!pages.hasNextPage}
+          hasAllRows={!pages.hasNextPage}
           // A failed page is not requested again until the user retries.
           {...(pages.error === null ? { onEnd: loadMore } : {})}
-          foot={
+          footer={
             <>
               <span>{quantity(rows.length, 'user')} shown</span>
               {pages.error === null ? null : <FailureNotice failure={pages.error} onRetry={retry} />}

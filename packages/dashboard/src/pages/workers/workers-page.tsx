@@ -1,13 +1,13 @@
 /** Lists the connected workers, and the workflows whose deliveries wait for a worker. */
 import { useId } from 'react';
 import type { UnservedWorkflow, WorkerEntry } from '../../../../everstep/src/contract/workers/workers.js';
-import { useWholeList } from '../../api/whole-list.js';
+import { useCompleteList } from '../../api/complete-list.js';
 import { MAX_SHOWN_WORKERS, useWorkers } from '../../api/workers.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
+import { CompleteListView } from '../../components/tables/complete-list-view.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
-import { WholeListView } from '../../components/tables/whole-list-view.js';
 import { countText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
@@ -152,11 +152,11 @@ function Unserved({ rows }: { readonly rows: readonly UnservedWorkflow[] }) {
 
 export default function WorkersPage() {
   const workers = useWorkers();
-  const list = useWholeList({ topic: 'settings', rows: workers.data?.workers, readAt: workers.dataUpdatedAt, idOf });
+  const list = useCompleteList({ topic: 'settings', rows: workers.data?.workers, readAt: workers.dataUpdatedAt, idOf });
   return (
     <>
       <PageTitle title="Workers" lead="Apps that serve workflows over a connection that they open to this server." />
-      <WholeListView
+      <CompleteListView
         label="Workers"
         rowsName="connections"
         query={workers}

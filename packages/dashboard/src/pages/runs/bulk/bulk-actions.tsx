@@ -10,7 +10,7 @@ import { ActionButton } from '../../../components/action-button.js';
 import { ConfirmDialog } from '../../../components/dialogs.js';
 import { FailureNotice, Skeleton } from '../../../components/states.js';
 import { countText, quantity } from '../../../components/times/formats.js';
-import { toastDone } from '../../../components/toasts.js';
+import { toastSuccess } from '../../../components/toasts.js';
 import { MAX_SELECTED, planOfEntries } from '../../dead-letters/plan-parameters.js';
 import { planOfMatchingRuns } from './filter-repair-plan.js';
 import {
@@ -28,13 +28,14 @@ const PAGE_SIZE = 100;
 
 type Action = 'cancel' | 'repair';
 
-const RULES = {
+/** The runs that each action is for. */
+const TARGETS = {
   cancel: { state: 'RUN_STARTED', max: MAX_COUNTED, isWanted: () => true },
   repair: { state: 'RUN_FAILED', max: MAX_SELECTED, isWanted: ({ dlqId }: FoundRun) => dlqId !== undefined },
 } as const;
 
 /** The matching runs, or why they are unknown; null while they are counted. */
-type Plan = Outcome<MatchingRuns> | null;
+type SearchOutcome = Outcome<MatchingRuns> | null;
 
 const NO_RUNS: MatchingRuns = { runs: [], hasMore: false, cursor: undefined };
 
@@ -83,8 +84,8 @@ const scopeTextOf = (isFiltered: boolean): string => (isFiltered ? 'that match t
 /** Counts the runs when the dialog opens, and returns a function that finds more of them. */
 function useMatchingRuns(action: Action, query: Query) {
   const instanceId = useInstanceId();
-  const [plan, setPlan] = useState<Plan>(null);
-  const { state, max, isWanted } = RULES[action];
+  const [matches, setMatches] = useState<SearchOutcome>(null);
+  const { state, max, isWanted } = TARGETS[action];
   const findRuns = (from?: string) =>
     findMatchingRuns(
       max,
@@ -96,15 +97,15 @@ function useMatchingRuns(action: Action, query: Query) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: another query has another dialog
   useEffect(() => {
     // The filter of the list can exclude the runs that the action is for.
-    if (query.state !== undefined && query.state !== state) setPlan({ ok: true, value: NO_RUNS });
-    else void findRuns().then(setPlan);
+    if (query.state !== undefined && query.state !== state) setMatches({ ok: true, value: NO_RUNS });
+    else void findRuns().then(setMatches);
   }, []);
-  return { plan, findRuns };
+  return { matches, findRuns };
 }
 
 function CancelDialog({ query, isFiltered, onClose }: DialogProps) {
   const change = useChange();
-  const { plan, findRuns } = useMatchingRuns('cancel', query);
+  const { matches, findRuns } = useMatchingRuns('cancel', query);
   const [canceledCount, setCanceledCount] = useState(0);
   const isClosed = useRef(false);
   useEffect(
@@ -113,11 +114,11 @@ function CancelDialog({ query, isFiltered, onClose }: DialogProps) {
     },
     [],
   );
-  const { runs, hasMore } = plan?.ok ? plan.value : NO_RUNS;
+  const { runs, hasMore } = matches?.ok ? matches.value : NO_RUNS;
   const cancel = async (): Promise<Outcome<number>> => {
-    if (!plan?.ok) return { ok: true, value: 0 };
+    if (!matches?.ok) return { ok: true, value: 0 };
     const outcome = await actOnAllRuns(
-      plan.value,
+      matches.value,
       async (batch) => {
         const result = await change<CanceledRuns>({
           url: '/v2/workflows/runs',
@@ -131,7 +132,7 @@ function CancelDialog({ query, isFiltered, onClose }: DialogProps) {
       () => isClosed.current,
       setCanceledCount,
     );
-    if (outcome.ok) toastDone(`Canceled ${quantity(outcome.value, 'run')}`);
+    if (outcome.ok) toastSuccess(`Canceled ${quantity(outcome.value, 'run')}`);
     return outcome;
   };
   const scopeText = scopeTextOf(isFiltered);
@@ -146,7 +147,7 @@ function CancelDialog({ query, isFiltered, onClose }: DialogProps) {
       disabled={runs.length === 0 && !hasMore}
       onConfirm={cancel}
     >
-      <Matches plan={plan} rowName="active run" scopeText={scopeText} />
+      <MatchCount matches={matches} rowName="active run" scopeText={scopeText} />
       {runs.length === 0 ? null : (
         <p>No more steps start, and the runs do not go to the dead letter queue. This cannot be undone.</p>
       )}
@@ -164,13 +165,13 @@ function CancelDialog({ query, isFiltered, onClose }: DialogProps) {
 function RepairDialog({ query, isFiltered, onClose }: DialogProps) {
   const instanceId = useInstanceId();
   const navigate = useNavigate();
-  const { plan: found } = useMatchingRuns('repair', query);
+  const { matches: found } = useMatchingRuns('repair', query);
   // A repair is planned for a limited number of ids, unless the dead letter queue supports the same filters.
-  const plan: Plan = found?.ok ? { ok: true, value: limitRuns(found.value, MAX_SELECTED) } : found;
-  const { runs, hasMore } = plan?.ok ? plan.value : NO_RUNS;
+  const matches: SearchOutcome = found?.ok ? { ok: true, value: limitRuns(found.value, MAX_SELECTED) } : found;
+  const { runs, hasMore } = matches?.ok ? matches.value : NO_RUNS;
   // A list of ids in a URL cannot contain more runs.
-  const wholePlan = hasMore && runs.length > 0 ? planOfMatchingRuns(query) : null;
-  const parameters = wholePlan ?? planOfEntries(runs.flatMap(({ dlqId }) => dlqId ?? []));
+  const filterPlan = hasMore && runs.length > 0 ? planOfMatchingRuns(query) : null;
+  const parameters = filterPlan ?? planOfEntries(runs.flatMap(({ dlqId }) => dlqId ?? []));
   const repair = async (): Promise<Outcome<null>> => {
     if (parameters !== null)
       await navigate({
@@ -187,13 +188,13 @@ function RepairDialog({ query, isFiltered, onClose }: DialogProps) {
       open
       onClose={onClose}
       confirmText={
-        runs.length === 0 ? 'Plan repair' : wholePlan ? 'Plan repair for all' : `Plan repair of ${quantity(runs.length, 'run')}`
+        runs.length === 0 ? 'Plan repair' : filterPlan ? 'Plan repair for all' : `Plan repair of ${quantity(runs.length, 'run')}`
       }
       disabled={parameters === null}
       onConfirm={repair}
     >
-      <Matches
-        plan={plan}
+      <MatchCount
+        matches={matches}
         rowName="failed run"
         scopeText={`${scopeText} ${isFiltered ? 'and' : 'that'} ${runs.length === 1 ? 'is' : 'are'} in the dead letter queue`}
       />
@@ -202,7 +203,7 @@ function RepairDialog({ query, isFiltered, onClose }: DialogProps) {
       )}
       {hasMore && runs.length > 0 ? (
         <p>
-          {wholePlan
+          {filterPlan
             ? 'There are more. The plan covers all dead letters with the same filters and shows their number before you start it. Its time filters apply to the time of the failure.'
             : `There are more than ${countText(runs.length)}, and the dead letter queue does not support all of these filters. Repeat the action for the others.`}
         </p>
@@ -211,16 +212,16 @@ function RepairDialog({ query, isFiltered, onClose }: DialogProps) {
   );
 }
 
-interface MatchesProps {
-  readonly plan: Plan;
+interface MatchCountProps {
+  readonly matches: SearchOutcome;
   readonly rowName: string;
   readonly scopeText: string;
 }
 
-function Matches({ plan, rowName, scopeText }: MatchesProps) {
-  if (plan === null) return <Skeleton lines={2} />;
-  if (!plan.ok) return <FailureNotice failure={plan.failure satisfies Failure} />;
-  const { runs, hasMore } = plan.value;
+function MatchCount({ matches, rowName, scopeText }: MatchCountProps) {
+  if (matches === null) return <Skeleton lines={2} />;
+  if (!matches.ok) return <FailureNotice failure={matches.failure satisfies Failure} />;
+  const { runs, hasMore } = matches.value;
   const count = runs.length === 0 ? `No ${rowName}s` : `${hasMore ? 'The newest ' : ''}${quantity(runs.length, rowName)}`;
   return (
     <p role="status">

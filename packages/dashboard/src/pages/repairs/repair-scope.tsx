@@ -8,7 +8,7 @@ import { describeFilter } from '../dead-letters/entry-filters.js';
 
 const MAX_SHOWN = 10;
 
-export function CoveredList({ filter }: { readonly filter: RepairFilter }) {
+export function RepairScope({ filter }: { readonly filter: RepairFilter }) {
   const parts = describeFilter(filter);
   if (parts.length === 0) return <p>All dead letters that exist when the plan is created</p>;
   return (

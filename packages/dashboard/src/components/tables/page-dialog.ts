@@ -3,13 +3,13 @@ import { useFilters } from './filters.js';
 
 const ACTION = ['action'] as const;
 
-export interface PageAction {
+export interface PageDialog {
   readonly isOpen: boolean;
   readonly open: () => void;
   readonly close: () => void;
 }
 
-export function usePageAction(name: string): PageAction {
+export function usePageDialog(name: string): PageDialog {
   const { values, set, clear } = useFilters(ACTION);
   return { isOpen: values.action === name, open: () => set('action', name), close: clear };
 }

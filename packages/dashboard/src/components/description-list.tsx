@@ -1,14 +1,14 @@
 /** A list of names and values. Empty values are omitted. */
 import type { ReactNode } from 'react';
 
-export interface FactsProps {
-  readonly facts: readonly (readonly [name: string, value: ReactNode])[];
+export interface DescriptionListProps {
+  readonly items: readonly (readonly [name: string, value: ReactNode])[];
 }
 
-export function Facts({ facts }: FactsProps) {
+export function DescriptionList({ items }: DescriptionListProps) {
   return (
     <dl className="facts">
-      {facts.map(([name, value]) =>
+      {items.map(([name, value]) =>
         value === null || value === undefined || value === '' ? null : (
           <div key={name}>
             <dt>{name}</dt>

@@ -5,7 +5,7 @@ import type { Topic } from './live-changes.js';
 import { lastOwnChange } from './own-changes.js';
 import { stableRows } from './stable-rows.js';
 
-export interface WholeListSource<Row> {
+export interface CompleteListSource<Row> {
   /** Topic of the live hints that refresh this list. */
   readonly topic: Topic;
   /** Rows of the last response; undefined before the first. */
@@ -17,7 +17,7 @@ export interface WholeListSource<Row> {
   readonly matches?: (row: Row) => boolean;
 }
 
-export interface WholeList<Row> {
+export interface CompleteList<Row> {
   readonly rows: readonly Row[];
   /** Number of new rows that are not shown yet; `showNew` inserts them and drops the rows that are gone. */
   readonly newCount: number;
@@ -27,7 +27,13 @@ export interface WholeList<Row> {
   readonly showNew: () => void;
 }
 
-export function useWholeList<Row>({ topic, rows, readAt, idOf, matches = () => true }: WholeListSource<Row>): WholeList<Row> {
+export function useCompleteList<Row>({
+  topic,
+  rows,
+  readAt,
+  idOf,
+  matches = () => true,
+}: CompleteListSource<Row>): CompleteList<Row> {
   const changedAt = lastOwnChange(useInstanceId(), topic);
   const [snapshot, setSnapshot] = useState({ rows, readAt });
   // An empty list cannot move, and the user expects to see the effect of their own change immediately.

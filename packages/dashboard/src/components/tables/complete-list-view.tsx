@@ -2,9 +2,9 @@
 import type { ReactNode } from 'react';
 import type { ApiFailure } from '../../api/outcome.js';
 import { ErrorState, Skeleton } from '../states.js';
-import { WholeTable, type WholeTableProps } from './list-table.js';
+import { CompleteTable, type CompleteTableProps } from './list-table.js';
 
-export interface WholeListViewProps<Row> extends WholeTableProps<Row> {
+export interface CompleteListViewProps<Row> extends CompleteTableProps<Row> {
   /** The query that loads the list, as `useApi` returns it. */
   readonly query: {
     readonly data: unknown;
@@ -17,7 +17,7 @@ export interface WholeListViewProps<Row> extends WholeTableProps<Row> {
 
 const SKELETON_LINES = 6;
 
-export function WholeListView<Row>({ query: { data, error, refetch }, empty, ...table }: WholeListViewProps<Row>) {
+export function CompleteListView<Row>({ query: { data, error, refetch }, empty, ...table }: CompleteListViewProps<Row>) {
   if (data === undefined)
     return error === null ? (
       <Skeleton lines={SKELETON_LINES} />
@@ -25,5 +25,5 @@ export function WholeListView<Row>({ query: { data, error, refetch }, empty, ...
       <ErrorState failure={error} onRetry={() => void refetch()} subject={table.rowsName} />
     );
   if (table.list.rows.length === 0) return <div className="table">{empty}</div>;
-  return <WholeTable {...table} />;
+  return <CompleteTable {...table} />;
 }
