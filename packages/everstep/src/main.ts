@@ -8,7 +8,7 @@ import { lacksTrustedProxy } from './bootstrap/listeners.js';
 import { StartError } from './bootstrap/start-error.js';
 import { watchTlsFiles } from './bootstrap/tls-files.js';
 import { pause } from './clock/pause.js';
-import { waitAtMost } from './clock/within.js';
+import { waitWithTimeout } from './clock/wait-with-timeout.js';
 import type { Config } from './config/config.js';
 import { assertLimits } from './config/limits.js';
 import { StoreWrites } from './runtime/commits/store-writes.js';
@@ -20,7 +20,7 @@ import { createApiDependencies, serve } from './wiring/api.js';
 import { Closers } from './wiring/closers.js';
 import { openFoundation, type PreparedStart, prepare } from './wiring/foundation.js';
 import { startMetrics } from './wiring/metrics.js';
-import { openOutgoing } from './wiring/outgoing.js';
+import { openSenders } from './wiring/senders.js';
 import { type AvailabilityOptions, untilAvailable } from './wiring/start/until-available.js';
 import { WaitingServer } from './wiring/start/waiting-server.js';
 
@@ -103,7 +103,7 @@ async function openParts(prepared: PreparedStart, closers: Closers) {
     onSpending: (instanceId) => budgetAlerts.scheduleCheck(instanceId),
     documentBytes: (accountId) => search.storedBytes(accountId),
   });
-  const outgoing = openOutgoing(base, accountParts, limits, () => addresses.listeners);
+  const outgoing = openSenders(base, accountParts, limits, () => addresses.listeners);
   const reports = createAccountReports(base, limits, outgoing, writes);
   const { budgetAlerts } = reports;
   const { dataDir, envFile } = config;
@@ -188,7 +188,7 @@ async function startParts(parts: Parts, waitOptions: Pick<AvailabilityOptions, '
     await budgetAlerts.stop();
     await audit.stop();
     await search.stop();
-    await waitAtMost(CLOSE_MS, serversClosed);
+    await waitWithTimeout(CLOSE_MS, serversClosed);
     await refusals.write();
   });
   if (tls && config.tls) {

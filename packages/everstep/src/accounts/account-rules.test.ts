@@ -15,8 +15,8 @@ test('changes of all accounts on one store run one at a time, across all rule se
     if (name === 'b') throw new Error('the disk is full');
     return name;
   };
-  const turns = [one.inTurn(change('a')), other.inTurn(change('b')), one.inTurn(change('c'))];
-  const ends = await Promise.allSettled(turns);
+  const changes = [one.withLock(change('a')), other.withLock(change('b')), one.withLock(change('c'))];
+  const ends = await Promise.allSettled(changes);
   assert.deepEqual(
     ends.map(({ status }) => status),
     ['fulfilled', 'rejected', 'fulfilled'],

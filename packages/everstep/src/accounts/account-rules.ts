@@ -1,14 +1,14 @@
 /**
- * Shared parts of all account rules: ids, audit entries, rights, and the order of changes. The changes of an account run one
- * at a time, so that nothing changes between the check of a right and the write.
+ * Shared parts of all account rules: ids, audit entries, permissions, and the order of changes. The changes of an account run one
+ * at a time, so that nothing changes between the check of a permission and the write.
  * Keeps invariant 37.
  */
-import { markWithRequest } from '../audit/audited-request.js';
+import { withRequestDetails } from '../audit/audited-request.js';
 import { newKey } from '../engine/ids.js';
 import type { Random } from '../ports/random.js';
 import type { AccountId, AccountStore, AuditEntry, Role } from '../ports/stores/account-store.js';
-import { type Outcome, type Principal, RIGHTS, type Right } from './account-service.js';
-import { Turns } from './quotas/turns.js';
+import { type Outcome, PERMISSIONS, type Permission, type Principal } from './account-service.js';
+import { AccountLocks } from './quotas/account-locks.js';
 import { sessionIdOf } from './users/session-id.js';
 
 const SECRET_BYTES = 32;
@@ -38,7 +38,7 @@ const SESSION_ENDED = refuse(
   'the session ended or the user was disabled before the change was made; sign in again and repeat the request',
 );
 
-const RIGHT_TEXTS: Readonly<Record<Right, string>> = {
+const PERMISSION_TEXTS: Readonly<Record<Permission, string>> = {
   see: 'see this',
   use: 'use this',
   change: 'change this',
@@ -47,8 +47,8 @@ const RIGHT_TEXTS: Readonly<Record<Right, string>> = {
   transfer: 'move or delete what the account owns',
 };
 
-/** The role of a caller who has the right, or the reason for the refusal. */
-export type RightCheck = { readonly kind: 'allowed'; readonly role: Role } | Refusal;
+/** The role of a caller who has the permission, or the reason for the refusal. */
+export type PermissionCheck = { readonly kind: 'allowed'; readonly role: Role } | Refusal;
 
 /** A change as recorded in the audit log. */
 export interface Change {
@@ -58,8 +58,8 @@ export interface Change {
   readonly accountIds: readonly string[];
 }
 
-/** All rules on one store share its turns, whichever part of the server uses them. */
-const turnsByStore = new WeakMap<AccountStore, Turns>();
+/** All rules on one store share its locks, whichever part of the server uses them. */
+const locksByStore = new WeakMap<AccountStore, AccountLocks>();
 
 export class AccountRules {
   readonly accounts: AccountStore;
@@ -83,19 +83,33 @@ export class AccountRules {
   audit({ user, address }: Principal, change: Change): AuditEntry {
     const { action, subject, details = {}, accountIds } = change;
     const actor = user.email;
-    return markWithRequest({ auditId: this.newId('aud'), at: this.now(), action, subject, details, actor, address, accountIds });
+    return withRequestDetails({
+      auditId: this.newId('aud'),
+      at: this.now(),
+      action,
+      subject,
+      details,
+      actor,
+      address,
+      accountIds,
+    });
   }
 
-  /** Checks a right of a user in an account. `objectKind` is the kind of object that the id identifies, such as `team`. */
-  async checkRight({ user }: Principal, accountId: string | undefined, right: Right, objectKind: string): Promise<RightCheck> {
+  /** Checks a permission of a user in an account. `objectKind` is the kind of object that the id identifies, such as `team`. */
+  async checkPermission(
+    { user }: Principal,
+    accountId: string | undefined,
+    permission: Permission,
+    objectKind: string,
+  ): Promise<PermissionCheck> {
     const role = accountId === undefined ? null : await this.accounts.roleOf({ accountId, userId: user.userId });
-    if (role === null || !RIGHTS[role].includes('see')) return notFound(objectKind);
-    if (RIGHTS[role].includes(right)) return { kind: 'allowed', role };
-    return refuse('forbidden', `the role ${role} cannot ${RIGHT_TEXTS[right]}`);
+    if (role === null || !PERMISSIONS[role].includes('see')) return notFound(objectKind);
+    if (PERMISSIONS[role].includes(permission)) return { kind: 'allowed', role };
+    return refuse('forbidden', `the role ${role} cannot ${PERMISSION_TEXTS[permission]}`);
   }
 
   /**
-   * Checks whether the credential of the request is still valid. A change can wait for its turn after the credential was
+   * Checks whether the credential of the request is still valid. A change can wait for the lock after the credential was
    * verified, and the earlier changes can revoke the credential. Returns null if it is valid.
    */
   private async refusalOfCredential({ user: { userId }, apiKeyId, sessionId }: Principal): Promise<Refusal | null> {
@@ -117,54 +131,54 @@ export class AccountRules {
    * Runs a change once every earlier change of these accounts has succeeded or failed, including changes made by other
    * processes on the store. Null means all accounts.
    */
-  inTurn<Value>(change: () => Promise<Value>, accountIds: readonly AccountId[] | null = null): Promise<Value> {
-    const { exclusively } = this.accounts;
-    const turns = turnsByStore.get(this.accounts) ?? new Turns();
-    turnsByStore.set(this.accounts, turns);
-    return turns.take(accountIds, () => (exclusively ? exclusively(change, accountIds) : change()));
+  withLock<Value>(change: () => Promise<Value>, accountIds: readonly AccountId[] | null = null): Promise<Value> {
+    const { runExclusively } = this.accounts;
+    const locks = locksByStore.get(this.accounts) ?? new AccountLocks();
+    locksByStore.set(this.accounts, locks);
+    return locks.run(accountIds, () => (runExclusively ? runExclusively(change, accountIds) : change()));
   }
 
   /**
-   * Like `inTurn`, for a change that a user requests. Refuses it if the credential of the request is no longer valid. Also takes
-   * the turn of the user, so that the credential is not revoked between the check and the change.
+   * Like `withLock`, for a change that a user requests. Refuses it if the credential of the request is no longer valid. Also takes
+   * the lock of the user, so that the credential is not revoked between the check and the change.
    */
-  inTurnOfUser<Value>(
+  withUserLock<Value>(
     principal: Principal,
     change: () => Promise<Outcome<Value>>,
     accountIds: readonly AccountId[] | null = null,
   ): Promise<Outcome<Value>> {
     const changeIfAllowed = async () => (await this.refusalOfCredential(principal)) ?? change();
-    return this.inTurn(changeIfAllowed, accountIds && [...accountIds, principal.user.userId]);
+    return this.withLock(changeIfAllowed, accountIds && [...accountIds, principal.user.userId]);
   }
 
   /**
    * Runs a change of an object after the earlier changes of the account that owns the object. If a user requests it, the
-   * credential is checked as in `inTurnOfUser`; `principal` is null if the request has no credential.
+   * credential is checked as in `withUserLock`; `principal` is null if the request has no credential.
    */
-  async inTurnOfOwner<Value>(
+  async withOwnerLock<Value>(
     principal: Principal | null,
     findOwnerId: () => Promise<string | null>,
     change: () => Promise<Outcome<Value>>,
   ): Promise<Outcome<Value>> {
     for (;;) {
       const ownerId = await findOwnerId();
-      // The owner may have changed while the change waited for its turn.
+      // The owner may have changed while the change waited for the lock.
       const changeIfSameOwner = async () => done((await findOwnerId()) === ownerId ? await change() : null);
       const accountIds = [ownerId ?? NO_OWNER];
       const result = await (principal
-        ? this.inTurnOfUser(principal, changeIfSameOwner, accountIds)
-        : this.inTurn(changeIfSameOwner, accountIds));
+        ? this.withUserLock(principal, changeIfSameOwner, accountIds)
+        : this.withLock(changeIfSameOwner, accountIds));
       if (result.kind !== 'done') return result;
       if (result.value) return result.value;
     }
   }
 
-  inTurnOfInstance<Value>(
+  withInstanceLock<Value>(
     principal: Principal,
     instanceId: string,
     change: () => Promise<Outcome<Value>>,
   ): Promise<Outcome<Value>> {
     const findOwnerId = async () => (await this.accounts.findInstance({ instanceId }))?.accountId ?? null;
-    return this.inTurnOfOwner(principal, findOwnerId, change);
+    return this.withOwnerLock(principal, findOwnerId, change);
   }
 }

@@ -45,7 +45,7 @@ export type Outcome<Value> =
   /** The caller can see the resource, but its role does not allow the operation. */
   | { readonly kind: 'forbidden'; readonly message: string }
   | { readonly kind: 'invalid'; readonly message: string }
-  /** The credential of the caller became invalid while the change waited for its turn: an API key, or a session. */
+  /** The credential of the caller became invalid while the change waited for the lock: an API key, or a session. */
   | { readonly kind: 'bad-credential'; readonly message: string }
   | { readonly kind: 'session-ended'; readonly message: string }
   | { readonly kind: 'conflict'; readonly message: string };
@@ -333,7 +333,7 @@ export interface AccountService extends IdentityRules {
   ): Promise<Outcome<NewToken>>;
   /** Revokes a token. After the promise resolves, the token is rejected. */
   revokeToken(principal: Principal, token: { readonly instanceId: string; readonly tokenId: string }): Promise<Outcome<null>>;
-  /** Moves an instance. Requires rights in both accounts. A personal account as target is `invalid`. */
+  /** Moves an instance. Requires permissions in both accounts. A personal account as target is `invalid`. */
   moveToTeam(principal: Principal, move: { readonly instanceId: string; readonly teamId: string }): Promise<Outcome<null>>;
   setBudget(principal: Principal, budget: { readonly instanceId: string; readonly dollars: number }): Promise<Outcome<null>>;
   setBudgetAlert(
@@ -367,10 +367,10 @@ export interface AccountService extends IdentityRules {
   accountsOf(principal: Principal): Promise<readonly { readonly accountId: string; readonly role: Role }[]>;
 }
 
-/** Rights of a role in an account. */
-export type Right = 'see' | 'use' | 'change' | 'pay' | 'manage-members' | 'transfer';
+/** What a role allows in an account. */
+export type Permission = 'see' | 'use' | 'change' | 'pay' | 'manage-members' | 'transfer';
 
-export const RIGHTS: Readonly<Record<Role, readonly Right[]>> = Object.freeze({
+export const PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = Object.freeze({
   owner: ['see', 'use', 'change', 'pay', 'manage-members', 'transfer'],
   admin: ['see', 'use', 'change', 'pay', 'manage-members', 'transfer'],
   dev: ['see', 'use', 'change'],

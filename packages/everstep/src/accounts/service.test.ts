@@ -5,7 +5,7 @@ import { LIMITS } from '../config/limits.js';
 import type { DayCountKind, Role } from '../ports/stores/account-store.js';
 import type { Store } from '../ports/stores/store.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
-import { type AccountService, type Outcome, RIGHTS, type Right } from './account-service.js';
+import { type AccountService, type Outcome, PERMISSIONS, type Permission } from './account-service.js';
 import { addMember, createPeople, doneValue, emailOf, PEOPLE, type People, type Person, userIdOf } from './people.fixture.js';
 import { BUILT_IN_PLANS, loadPlans } from './plans/plans.js';
 import { createAccountService } from './service.js';
@@ -53,7 +53,7 @@ const count = (messages: number, id = instanceId) =>
   store.commit([{ guards: [], writes: [{ kind: 'count-messages', instanceId: id, messages, at }] }]);
 
 /** Operations on the instance with the right that each requires. */
-const ON_INSTANCE: readonly (readonly [what: string, right: Right, ask: (person: Person) => Promise<Outcome<unknown>>])[] = [
+const ON_INSTANCE: readonly (readonly [what: string, right: Permission, ask: (person: Person) => Promise<Outcome<unknown>>])[] = [
   ['get', 'see', (person) => service.findInstance(as(person), instanceId)],
   ['stats', 'see', (person) => service.stats(as(person), { instanceId, periodMs: LIMITS.maxStatsPeriodMs })],
   ['usage', 'see', (person) => service.usage(as(person), { instanceId, days: 1 })],
@@ -79,7 +79,7 @@ test('each role has exactly the rights in the table, and everyone else gets not-
     await t.test(what, async () => {
       for (const role of ROLES) {
         const { kind } = await ask(role);
-        if (RIGHTS[role].includes(right)) assert.ok(kind !== 'forbidden', `${role}: ${kind}`);
+        if (PERMISSIONS[role].includes(right)) assert.ok(kind !== 'forbidden', `${role}: ${kind}`);
         else assert.equal(kind, 'forbidden', role);
       }
       for (const person of ['stranger', 'operator'] as const) {

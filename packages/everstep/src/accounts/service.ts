@@ -8,7 +8,7 @@ import type { AccountService, StorageUsage } from './account-service.js';
 import { createInstanceDeletion } from './instances/delete-instance.js';
 import { createInstanceRules } from './instances/instance-rules.js';
 import type { Plans } from './plans/plans.js';
-import { createLimitOf } from './quotas/account-limits.js';
+import { createLimitLookup } from './quotas/account-limits.js';
 import { createIdentityRules } from './sign-in/identity-sign-in.js';
 import { createLinkedIdentities } from './sign-in/linked-identities.js';
 import { createRecovery } from './sign-in/recovery.js';
@@ -45,7 +45,7 @@ export interface AccountServiceOptions {
 export function createAccountService(options: AccountServiceOptions): AccountService {
   const { accounts, authority, now, random, plans } = options;
   const rules = new AccountRules({ accounts, now, random });
-  const limitOf = createLimitOf({ accounts, plans, isOperator: (userId) => isOperator(rules, userId) });
+  const limitOf = createLimitLookup({ accounts, plans, isOperator: (userId) => isOperator(rules, userId) });
   const apiKeyRules = createApiKeyRules(rules);
   const failedLogins = createFailedLogins();
   const countFailure = ({ address }: { readonly address: string }) => failedLogins.recordFailure({ email: '', address }, now());

@@ -25,7 +25,7 @@ if (typeof schemas === 'string') {
       const authority = await createAuthority({
         store,
         now,
-        sharing: { elapsedMs: () => performance.now(), notifyChanged: () => {} },
+        cacheCoordinator: { elapsedMs: () => performance.now(), notifyChanged: () => {} },
       });
       return { store, authority, service: createAccountService({ accounts, authority, now, random, plans: BUILT_IN_PLANS }) };
     }),

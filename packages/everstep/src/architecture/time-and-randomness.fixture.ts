@@ -87,7 +87,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     reason: 'waits for a network or a disk, whose time no clock simulates: reconnects, timeouts and pauses',
     kinds: ['clock', 'timers'],
     paths: [
-      'accounts/quotas/latest-bytes.ts',
+      'accounts/quotas/stored-bytes-cache.ts',
       'step-calls/exchanges',
       'step-calls/names/index.ts',
       'stores/postgres/cluster/notices.ts',

@@ -80,15 +80,15 @@ export class AuditPush {
       },
       this.stopController.signal,
     );
-    if (outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300) {
+    if (outcome.kind === 'response' && outcome.status >= 200 && outcome.status < 300) {
       this.retryDelayMs = 0;
       return true;
     }
     if (this.stopController.signal.aborted) return false;
     this.retryDelayMs = Math.min(MAX_RETRY_DELAY_MS, Math.max(LIMITS.auditPushEveryMs, 2 * this.retryDelayMs));
     this.nextAttemptAt = now() + this.retryDelayMs;
-    const status = outcome.kind === 'answered' ? outcome.status : null;
-    const cause = outcome.kind === 'answered' ? 'http' : outcome.failure.cause;
+    const status = outcome.kind === 'response' ? outcome.status : null;
+    const cause = outcome.kind === 'response' ? 'http' : outcome.failure.cause;
     this.failureLog.warn({ cause, status, retryAfterMs: this.retryDelayMs });
     return false;
   }

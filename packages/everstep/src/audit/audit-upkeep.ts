@@ -84,7 +84,7 @@ export class AuditUpkeep {
         },
         (error: unknown) => {
           const retryAfterMs = Math.max(everyMs ?? 0, SEAL_EVERY_MS);
-          if (!writes.noteFailure(error)) this.failureLog.warn({ task, error: String(error), retryAfterMs });
+          if (!writes.reportFailure(error)) this.failureLog.warn({ task, error: String(error), retryAfterMs });
           repeatAfter(retryAfterMs);
         },
       )

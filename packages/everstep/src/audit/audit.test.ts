@@ -9,7 +9,7 @@ import { openSqliteStore } from '../stores/sqlite/index.js';
 import { AuditPush } from './audit-push.js';
 import { AuditRecords } from './audit-records.js';
 import { AuditUpkeep } from './audit-upkeep.js';
-import { AuditedRequest, addRequestEntry, markWithRequest, runAudited } from './audited-request.js';
+import { AuditedRequest, addRequestEntry, runAudited, withRequestDetails } from './audited-request.js';
 import { GENESIS, hashOf } from './chain.js';
 import { verifyLinks } from './verification.js';
 
@@ -73,10 +73,10 @@ describe('the entry of a request', () => {
 
   test('is the entry that a part of the server makes itself, marked with the request', () => {
     const of = audited();
-    const own = runAudited(of, () => markWithRequest({ ...entry, action: 'own' }));
+    const own = runAudited(of, () => withRequestDetails({ ...entry, action: 'own' }));
     assert.deepEqual([own.action, own.request], ['own', request]);
     assert.equal(of.close(), null);
-    assert.equal(markWithRequest(entry), entry);
+    assert.equal(withRequestDetails(entry), entry);
   });
 });
 
@@ -146,7 +146,7 @@ describe('audit log upkeep', () => {
     const upkeep = new AuditUpkeep({ ...common, push, retentionMs: 1_000, isShared: false });
     return { store, clock, sent, upkeep };
   }
-  const answered = (status: number): MessageOutcome => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() });
+  const answered = (status: number): MessageOutcome => ({ kind: 'response', status, headers: {}, body: new Uint8Array() });
   const idsIn = ({ body }: Message) =>
     Buffer.from(body ?? [])
       .toString()

@@ -70,7 +70,7 @@ export const runAudited = <Result>(request: AuditedRequest, work: () => Result):
 export const runOutsideRequest = <Result>(work: () => Result): Result => currentRequest.exit(work);
 
 /** Adds the request being handled to the entry, if there is one. */
-export const markWithRequest = (entry: AuditNote): AuditNote => currentRequest.getStore()?.mark(entry) ?? entry;
+export const withRequestDetails = (entry: AuditNote): AuditNote => currentRequest.getStore()?.mark(entry) ?? entry;
 
 /** A unit with the entry of the request that submits it. */
 export interface AuditedUnit {

@@ -111,7 +111,7 @@ test('later starts use the same credentials', async (t) => {
   const file = join(directory, 'a.db');
   const first = await start(directory, file);
   const second = await start(directory, file);
-  assert.equal(second.kind, 'known');
+  assert.equal(second.kind, 'existing');
   assert.deepEqual(second.credentials, first.credentials);
   assert.deepEqual([second.users.length, second.instances.length, second.tokens.length], [1, 1, 2]);
 });
@@ -144,7 +144,7 @@ for (const [name, damage] of [
     assert.notEqual(second.credentials.adminApiKey, first.credentials.adminApiKey);
     assert.ok(await isValidKey(file, first.credentials));
     assert.ok(await isValidKey(file, second.credentials));
-    assert.equal((await start(directory, file)).kind, 'known');
+    assert.equal((await start(directory, file)).kind, 'existing');
   });
 }
 
@@ -222,7 +222,7 @@ test('a queue instance without an owner is assigned to the user of the stored ke
   const second = await start(directory, file);
   assert.deepEqual(owners(second.instances), ['usr_2']);
   assert.deepEqual(second.credentials, { ...kept, adminEmail: user.email });
-  assert.equal(second.kind, 'known');
+  assert.equal(second.kind, 'existing');
   const { instanceId } = first.credentials;
   const given = second.audit.filter(({ action }) => action === 'queue.give');
   assert.deepEqual(

@@ -33,10 +33,10 @@ export interface FirstStartOptions {
 export interface StartedInstallation {
   readonly credentials: Credentials;
   /**
-   * `first` means that everything was created now; `known`, that nothing was created; `reissued`, that the queue instance
+   * `first` means that everything was created now; `existing`, that nothing was created; `reissued`, that the queue instance
    * existed but its credentials were missing from the data directory or invalid, so new ones were created.
    */
-  readonly kind: 'first' | 'reissued' | 'known';
+  readonly kind: 'first' | 'reissued' | 'existing';
   /** New path of credentials of another store that were in the data directory. */
   readonly setAsidePath: string | null;
 }
@@ -50,7 +50,7 @@ export interface JoinedStore {
 
 export interface SharedStartOptions extends FirstStartOptions {
   /** Runs the work exclusively: other processes on the same store wait until it is done. */
-  readonly exclusively: <Result>(work: () => Promise<Result>) => Promise<Result>;
+  readonly runExclusively: <Result>(work: () => Promise<Result>) => Promise<Result>;
 }
 
 /** Name of the record that marks the credentials of the first start as stored. Once it exists, a start without them joins. */
@@ -63,7 +63,7 @@ const CREDENTIALS_ISSUED_RECORD = 'credentials-told';
  */
 export function startSharedAccounts(options: SharedStartOptions): Promise<StartedInstallation | JoinedStore> {
   const { accounts, dataDir, clock } = options;
-  return options.exclusively(async () => {
+  return options.runExclusively(async () => {
     const storedCredentials = await readCredentials(dataDir);
     const isOfThisStore =
       storedCredentials !== null && (await accounts.findInstance({ instanceId: storedCredentials.instanceId })) !== null;
@@ -72,7 +72,7 @@ export function startSharedAccounts(options: SharedStartOptions): Promise<Starte
       return { kind: 'joined', credentials: null, setAsidePath };
     }
     const installation = await startAccounts(options);
-    await accounts.secret({ name: CREDENTIALS_ISSUED_RECORD, value: String(clock.now()) });
+    await accounts.findOrCreateSecret({ name: CREDENTIALS_ISSUED_RECORD, value: String(clock.now()) });
     return installation;
   });
 }
@@ -193,7 +193,7 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
     const credentials = { ...storedCredentials, currentSigningKey, nextSigningKey, token, readOnlyToken, ...login };
     await storeCredentials(dataDir, credentials);
     const isUnchanged = user && token === storedCredentials.token && readOnlyToken === storedCredentials.readOnlyToken;
-    return { credentials, kind: isUnchanged ? 'known' : 'reissued', setAsidePath };
+    return { credentials, kind: isUnchanged ? 'existing' : 'reissued', setAsidePath };
   }
   const [oldestInstance] = [...(await accounts.listInstances())].sort((a, b) => a.createdAt - b.createdAt);
   const userWithKey = await createKeyFor(enabledOwnerOf(oldestInstance, users) ?? firstOperator ?? users.find(isEnabled));

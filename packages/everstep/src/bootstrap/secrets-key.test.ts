@@ -54,13 +54,13 @@ async function stored(accounts: AccountStore): Promise<readonly string[]> {
 
 test('the first start of an embedded store creates a private key and encrypts secrets of an earlier version', async (t) => {
   const { accounts, dataDir, settings } = await place(t);
-  await accounts.secret({ name: 'token-signing-key', value: 'plain' });
+  await accounts.findOrCreateSecret({ name: 'token-signing-key', value: 'plain' });
   await accounts.createInstance(INSTANCE);
   const opened = await openSecrets(accounts, settings);
   assert.equal(opened.areEncrypted, true);
   assert.equal((await stat(secretsKeyFile(dataDir))).mode & 0o777, 0o600);
   assert.ok((await stored(accounts)).every(isSealed));
-  assert.equal(await opened.accounts.secret({ name: 'token-signing-key', value: 'other' }), 'plain');
+  assert.equal(await opened.accounts.findOrCreateSecret({ name: 'token-signing-key', value: 'other' }), 'plain');
   assert.deepEqual(await opened.accounts.listInstances(), [INSTANCE]);
   const again = await openSecrets(accounts, settings);
   assert.deepEqual(await again.accounts.findInstance({ instanceId: 'qi_1' }), INSTANCE);
@@ -69,8 +69,8 @@ test('the first start of an embedded store creates a private key and encrypts se
 test('later secrets are encrypted and read back unchanged', async (t) => {
   const { accounts, settings } = await place(t);
   const sealed = (await openSecrets(accounts, settings)).accounts;
-  assert.equal(await sealed.secret({ name: 'a', value: 'one' }), 'one');
-  assert.equal(await sealed.secret({ name: 'a', value: 'two' }), 'one');
+  assert.equal(await sealed.findOrCreateSecret({ name: 'a', value: 'one' }), 'one');
+  assert.equal(await sealed.findOrCreateSecret({ name: 'a', value: 'two' }), 'one');
   const { keyPairs: _, ...plain } = INSTANCE;
   await sealed.createInstance(plain);
   await sealed.setSigningKeys({ instanceId: 'qi_1', current: 'sig_next', next: 'sig_new' });
@@ -86,7 +86,7 @@ test('later secrets are encrypted and read back unchanged', async (t) => {
 test('an interrupted start is completed by the next one', async (t) => {
   const { accounts, settings } = await place(t);
   const secretsKeys = newKeys();
-  for (const name of ['a', 'b']) await accounts.secret({ name, value: name });
+  for (const name of ['a', 'b']) await accounts.findOrCreateSecret({ name, value: name });
   await accounts.createInstance(INSTANCE);
   let writes = 0;
   const replaceSecret: AccountStore['replaceSecret'] = async (query) => {
@@ -102,7 +102,7 @@ test('an interrupted start is completed by the next one', async (t) => {
 test('several nodes can encrypt at once during a key rotation without losing secrets', async (t) => {
   const { accounts, settings } = await place(t);
   const secretsKeys = newKeys();
-  for (const name of ['a', 'b', 'c']) await accounts.secret({ name, value: name });
+  for (const name of ['a', 'b', 'c']) await accounts.findOrCreateSecret({ name, value: name });
   await accounts.createInstance(INSTANCE);
   const rotating = sealAccounts(accounts, createSealer(secretsKeys));
   const nodes = [1, 2, 3].map(() => openSecrets(accounts, { ...settings, store: onDatabase, secretsKeys }));
@@ -121,7 +121,7 @@ test('several nodes can encrypt at once during a key rotation without losing sec
 test('a wrong key, a missing key and a damaged key file fail the start and change nothing', async (t) => {
   const { accounts, dataDir, settings } = await place(t);
   const sealed = (await openSecrets(accounts, settings)).accounts;
-  await sealed.secret({ name: 'a', value: 'one' });
+  await sealed.findOrCreateSecret({ name: 'a', value: 'one' });
   const before = await stored(accounts);
   await assert.rejects(openSecrets(accounts, { ...settings, secretsKeys: newKeys() }), /\(secrets-key-wrong\)$/);
   const kept = await readFile(secretsKeyFile(dataDir), 'utf8');
@@ -151,7 +151,7 @@ test('serve requires a key for a new database; a database with plain secrets is 
   const database = { ...settings, store: onDatabase };
   await assert.rejects(openSecrets(accounts, database), /\(secrets-key-required\)$/);
   assert.equal((await openSecrets(accounts, { ...database, mode: 'dev' })).areEncrypted, false);
-  await accounts.secret({ name: 'a', value: 'plain' });
+  await accounts.findOrCreateSecret({ name: 'a', value: 'plain' });
   const opened = await openSecrets(accounts, database);
   assert.equal(opened.areEncrypted, false);
   assert.equal(await opened.accounts.findSecret({ name: 'a' }), 'plain');

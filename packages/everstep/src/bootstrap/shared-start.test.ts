@@ -37,12 +37,12 @@ if (typeof schemas === 'string') {
   }
   /** Simulates the start of one process. */
   async function start(dataDir: string) {
-    const { store, exclusively } = await openNode();
+    const { store, runExclusively } = await openNode();
     const clock = createSystemClock();
     const authority = await createAuthority({ store, now: clock.now });
     const { accounts } = store;
     const options = { dataDir, region: 'eu-central-1', adminEmail: 'admin@localhost', accounts, authority, clock };
-    return startSharedAccounts({ ...options, random: createSystemRandom(), exclusively });
+    return startSharedAccounts({ ...options, random: createSystemRandom(), runExclusively });
   }
   async function there() {
     const { accounts } = (await openNode()).store;
@@ -81,8 +81,8 @@ if (typeof schemas === 'string') {
       const first = (await Promise.all(dataDirs.map(start))).find(({ kind }) => kind === 'first');
       const before = await there();
       const again = await Promise.all([...dataDirs, await newDataDir()].map(start));
-      assert.deepEqual(again.map(({ kind }) => kind).sort(), ['joined', 'joined', 'joined', 'known']);
-      assert.deepEqual(again.find(({ kind }) => kind === 'known')?.credentials, first?.credentials);
+      assert.deepEqual(again.map(({ kind }) => kind).sort(), ['existing', 'joined', 'joined', 'joined']);
+      assert.deepEqual(again.find(({ kind }) => kind === 'existing')?.credentials, first?.credentials);
       assert.deepEqual(await there(), before);
     });
 

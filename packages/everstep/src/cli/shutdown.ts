@@ -32,7 +32,7 @@ function listenForSignals(onFirst: (signal: NodeJS.Signals) => void, signals: re
  * Resolves at the first signal. A later signal ends the process immediately. If `stopsOnHangUp` is false, SIGHUP does neither,
  * even while nothing else listens for it.
  */
-export function untilSignal({ stopsOnHangUp = true } = {}): Promise<NodeJS.Signals> {
+export function waitForSignal({ stopsOnHangUp = true } = {}): Promise<NodeJS.Signals> {
   if (!stopsOnHangUp) process.on('SIGHUP', () => {});
   return new Promise((resolve) => {
     listenForSignals(resolve, stopsOnHangUp ? SIGNALS : STOP_SIGNALS);

@@ -231,7 +231,7 @@ test('a move is aborted when its caller disconnects', async () => {
   const move = clock.move({ byMs: DAY_MS }, controller.signal);
   await drive(nextTurn());
   controller.abort();
-  assert.deepEqual(await drive(move), { kind: 'given-up', now: START_MS, fired: 0 });
+  assert.deepEqual(await drive(move), { kind: 'canceled', now: START_MS, fired: 0 });
   end();
 });
 

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../ports/clock.js';
 import type { MoveOutcome, MoveTarget, VirtualTime } from '../ports/virtual-time.js';
-import { Timetable } from './timetable.js';
+import { TimerQueue } from './timer-queue.js';
 
 /** Dependencies of a virtual clock. */
 export interface VirtualClockOptions {
@@ -31,12 +31,12 @@ export interface VirtualClock extends Clock, VirtualTime {
   readonly upkeep: Clock;
 }
 
-type WaitResult = 'quiet' | 'late' | 'given-up';
+type WaitResult = 'quiet' | 'late' | 'canceled';
 
-/** Returns a function that adds timers to a timetable. `arm` is called after each change. */
-function createSetTimer(timetable: Timetable, arm: () => void): Clock['setTimer'] {
+/** Returns a function that adds timers to a queue. `arm` is called after each change. */
+function createSetTimer(timers: TimerQueue, arm: () => void): Clock['setTimer'] {
   return (atMs, fire) => {
-    const cancelTimer = timetable.add(atMs, fire);
+    const cancelTimer = timers.add(atMs, fire);
     arm();
     return () => {
       cancelTimer();
@@ -50,13 +50,13 @@ async function waitUntilQuiet(
   { base, quiet, quietTimeoutMs }: Pick<VirtualClockOptions, 'base' | 'quiet' | 'quietTimeoutMs'>,
   signal: AbortSignal | undefined,
 ): Promise<WaitResult> {
-  if (signal?.aborted) return 'given-up';
-  let giveUp = (): void => {};
+  if (signal?.aborted) return 'canceled';
+  let cancelWait = (): void => {};
   let cancel = (): void => {};
   const interruption = new Promise<WaitResult>((resolve) => {
     cancel = base.setTimer(base.now() + quietTimeoutMs, () => resolve('late'));
-    giveUp = () => resolve('given-up');
-    signal?.addEventListener('abort', giveUp);
+    cancelWait = () => resolve('canceled');
+    signal?.addEventListener('abort', cancelWait);
   });
   // Work can be passed on between turns of the event loop. The server is quiet only if it is quiet before and
   // after one.
@@ -70,7 +70,7 @@ async function waitUntilQuiet(
     return await Promise.race([becomeQuiet(), interruption]);
   } finally {
     cancel();
-    signal?.removeEventListener('abort', giveUp);
+    signal?.removeEventListener('abort', cancelWait);
   }
 }
 
@@ -78,8 +78,8 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
   const { base, maxInstants, quietTimeoutMs } = options;
   /** Milliseconds by which this clock is ahead of the base. */
   let aheadMs = 0;
-  const timers = new Timetable();
-  const upkeepTimers = new Timetable();
+  const timers = new TimerQueue();
+  const upkeepTimers = new TimerQueue();
   let isMoving = false;
   /** Number of timers that became due in the current move. */
   let firedCount = 0;
@@ -110,7 +110,7 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
   const stoppedOutcome = (waitResult: Exclude<WaitResult, 'quiet'>): MoveOutcome =>
     waitResult === 'late'
       ? { kind: 'not-quiet', now: now(), fired: firedCount, waitedMs: quietTimeoutMs }
-      : { kind: 'given-up', now: now(), fired: firedCount };
+      : { kind: 'canceled', now: now(), fired: firedCount };
 
   async function moveTo(toMs: number, signal: AbortSignal | undefined): Promise<MoveOutcome> {
     for (let instants = 0; ; instants++) {

@@ -393,7 +393,7 @@ export const LIMITS = Object.freeze({
 });
 
 /** Limits of one part of a long list. */
-export const PART = Object.freeze({ maxRows: LIMITS.partRows, maxBytes: LIMITS.partBytes });
+export const PART_LIMITS = Object.freeze({ maxRows: LIMITS.partRows, maxBytes: LIMITS.partBytes });
 
 /** The n-th retry waits e^(2.5 n) seconds, at most a day. */
 export const BACKOFF = Object.freeze({ exponent: 2.5, maxMs: DAY_MS });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bareToken, DEFAULT_DIALECT, DIALECTS, dialectOf } from './index.js';
+import { DEFAULT_DIALECT, DIALECTS, dialectOf, unwrapToken } from './index.js';
 import { carryToken } from './upstash/index.js';
 
 test('a request without a prefixed header uses the native dialect', () => {
@@ -32,9 +32,9 @@ test('a token in the query identifies the dialect only if it is the last one and
 });
 
 test('a token is extracted from the format of the published SDKs; any other text stays unchanged', () => {
-  assert.equal(bareToken(carryToken({ instanceId: 'qi_1', token: 'a.b.c' })), 'a.b.c');
+  assert.equal(unwrapToken(carryToken({ instanceId: 'qi_1', token: 'a.b.c' })), 'a.b.c');
   for (const text of ['a.b.c', '', 'e30=', 'bm90IGpzb24=', Buffer.from('{"UserID":1,"Password":"x"}').toString('base64')])
-    assert.equal(bareToken(text), text);
+    assert.equal(unwrapToken(text), text);
 });
 
 test('the native dialect adds its prefix to header names and reads them in lower case', () => {

@@ -1,9 +1,12 @@
-/** Reads the fields of a frame. Each function returns the expected type or throws a Problem that contains the path of the field. */
+/**
+ * Reads the fields of a frame. Each function returns the expected type, or throws an InvalidFieldError that contains the path of
+ * the field.
+ */
 import { JsonBoundsError, parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
-import { fitsInPaths, NOT_IN_PATHS } from './ids-in-paths.js';
+import { isPathSafe, PATH_SAFE_REQUIREMENT } from './path-safe-ids.js';
 
-export class Problem extends Error {
+export class InvalidFieldError extends Error {
   /** The message without the quoted value. */
   readonly summary: string;
 
@@ -14,8 +17,8 @@ export class Problem extends Error {
   }
 }
 
-/** A problem with a value that exceeds a limit. */
-export class LimitProblem extends Problem {}
+/** A value exceeds a limit. */
+export class FieldLimitError extends InvalidFieldError {}
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -31,32 +34,34 @@ function isFields(value: unknown): value is Fields {
 }
 
 export function readFields(value: unknown, path: string): Fields {
-  if (!isFields(value)) throw new Problem(`${path} must be an object`, describeValue(value));
+  if (!isFields(value)) throw new InvalidFieldError(`${path} must be an object`, describeValue(value));
   return value;
 }
 
 export function readList(value: unknown, path: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new Problem(`${path} must be an array`, describeValue(value));
+  if (!Array.isArray(value)) throw new InvalidFieldError(`${path} must be an array`, describeValue(value));
   if (value.length > LIMITS.maxPlannedAtOnce) {
-    throw new LimitProblem(`${path} has ${value.length} items, but the limit is ${LIMITS.maxPlannedAtOnce} (maxPlannedAtOnce)`);
+    throw new FieldLimitError(
+      `${path} has ${value.length} items, but the limit is ${LIMITS.maxPlannedAtOnce} (maxPlannedAtOnce)`,
+    );
   }
   return value;
 }
 
 export function readText(value: unknown, path: string): string {
-  if (typeof value !== 'string') throw new Problem(`${path} must be a string`, describeValue(value));
+  if (typeof value !== 'string') throw new InvalidFieldError(`${path} must be a string`, describeValue(value));
   return value;
 }
 
 export function integer(value: unknown, path: string, min: number, max: number): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max) return value;
-  throw new Problem(`${path} must be an integer from ${min} to ${max}`, describeValue(value));
+  throw new InvalidFieldError(`${path} must be an integer from ${min} to ${max}`, describeValue(value));
 }
 
 /** Reads a time in ms. Fractions are rounded up, so that nothing happens too early. */
 export function milliseconds(value: unknown, path: string, min: number, max: number): number {
   if (typeof value === 'number' && value >= min && value <= max) return Math.ceil(value);
-  throw new Problem(`${path} must be a number of ms from ${min} to ${max}`, describeValue(value));
+  throw new InvalidFieldError(`${path} must be a number of ms from ${min} to ${max}`, describeValue(value));
 }
 
 /** Reads optional JSON text, and validates it, because it is stored and forwarded unchanged. */
@@ -65,13 +70,14 @@ export function jsonText(value: unknown, path: string): string | undefined {
   const json = readText(value, path);
   const limit = LIMITS.maxStepResultBytes;
   if (json.length > limit || (json.length * 3 > limit && Buffer.byteLength(json) > limit)) {
-    throw new LimitProblem(`${path} has ${Buffer.byteLength(json)} bytes, over the limit of ${limit} (maxStepResultBytes)`);
+    throw new FieldLimitError(`${path} has ${Buffer.byteLength(json)} bytes, over the limit of ${limit} (maxStepResultBytes)`);
   }
   try {
     parseJson(json);
   } catch (error) {
-    if (error instanceof JsonBoundsError) throw new LimitProblem(`${path} is JSON text that exceeds a limit: ${error.message}`);
-    throw new Problem(`${path} must be JSON text`, describeValue(json));
+    if (error instanceof JsonBoundsError)
+      throw new FieldLimitError(`${path} is JSON text that exceeds a limit: ${error.message}`);
+    throw new InvalidFieldError(`${path} must be JSON text`, describeValue(json));
   }
   return json;
 }
@@ -84,16 +90,16 @@ export function optional<Value>(value: unknown, path: string, read: (value: unkn
 /** Reads an id that can be part of a URL path. */
 export function readId(value: unknown, path: string, max: number): string {
   const idText = boundedText(value, path, max);
-  if (fitsInPaths(idText)) return idText;
-  throw new Problem(`${path} ${NOT_IN_PATHS}`);
+  if (isPathSafe(idText)) return idText;
+  throw new InvalidFieldError(`${path} ${PATH_SAFE_REQUIREMENT}`);
 }
 
 /** Reads text of 1 to `max` characters that every store can return unchanged. */
 export function boundedText(value: unknown, path: string, max: number): string {
   const content = readText(value, path);
   if (content.includes('\u0000') || /\p{Surrogate}/u.test(content)) {
-    throw new Problem(`${path} must not contain U+0000 or an unpaired surrogate`, describeValue(content));
+    throw new InvalidFieldError(`${path} must not contain U+0000 or an unpaired surrogate`, describeValue(content));
   }
   if (content.length > 0 && content.length <= max) return content;
-  throw new Problem(`${path} must have 1 to ${max} characters, but has ${content.length}`);
+  throw new InvalidFieldError(`${path} must have 1 to ${max} characters, but has ${content.length}`);
 }

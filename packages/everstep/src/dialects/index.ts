@@ -54,7 +54,7 @@ export function identifiedDialect(clues: DialectClues): Dialect | null {
 export const dialectOf = (clues: DialectClues): Dialect => identifiedDialect(clues) ?? DEFAULT_DIALECT;
 
 /** Extracts the token from the format in which a dialect carries it; returns any other text unchanged. */
-export function bareToken(text: string): string {
+export function unwrapToken(text: string): string {
   for (const dialect of OTHER_DIALECTS) {
     const token = dialect.readToken(text);
     if (token !== null) return token;

@@ -22,14 +22,14 @@ export function requestsIn(text: string): readonly ShownRequest[] {
   });
 }
 
-export interface ShownBody {
+export interface PresentedBody {
   readonly body: string;
   /** Whether a header of the command, or the start of the body, indicates JSON. */
   readonly isDeclaredJson: boolean;
 }
 
 /** Returns the request bodies of the curl commands in a text. */
-export function bodiesIn(text: string): readonly ShownBody[] {
+export function bodiesIn(text: string): readonly PresentedBody[] {
   return commandsIn(text).flatMap((command) => {
     const words = wordsOf(command);
     const hasJsonHeader = words.some((word) => /^content-type: *application\/json/i.test(word));

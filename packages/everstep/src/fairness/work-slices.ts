@@ -6,7 +6,7 @@
 
 import type { EventLoop } from '../ports/event-loop.js';
 import type { InstanceOwners } from '../ports/stores/instance-owners.js';
-import { Turns } from './turns.js';
+import { RoundRobin } from './round-robin.js';
 
 /** Number of bytes below which work takes at most a few ms and needs no separate slice. */
 export const LONG_BYTES = 256 * 1024;
@@ -32,14 +32,14 @@ export const NO_SLICES: Pick<WorkSlices, 'run'> = Object.freeze({ run: (_instanc
 export class WorkSlices {
   private readonly owners: InstanceOwners;
   private readonly time: EventLoop;
-  private readonly turns: Turns;
+  private readonly turns: RoundRobin;
   private readonly waitingSlices = new Set<WaitingSlice>();
   private isWorking = false;
 
   constructor(owners: InstanceOwners, time: EventLoop) {
     this.owners = owners;
     this.time = time;
-    this.turns = new Turns(owners);
+    this.turns = new RoundRobin(owners);
   }
 
   /**

@@ -27,7 +27,7 @@ export interface RequestContext {
 }
 
 /** Admitted caller of an operation, by kind of access. */
-export type Admitted =
+export type AdmittedCaller =
   | { readonly access: 'open' }
   | { readonly access: 'token'; readonly caller: Caller }
   | { readonly access: 'account'; readonly principal: Principal }

@@ -23,7 +23,7 @@ import type { SearchService } from '../search/search-service.js';
 import type { SignIn } from '../sign-in/sign-in.js';
 import type { SearchAccess } from './admission/authentication.js';
 import type { AuditRule } from './audited/audit-rule.js';
-import type { Admitted, OperationInput, OperationResponse, RequestContext, ResponseHeaders } from './handled-request.js';
+import type { AdmittedCaller, OperationInput, OperationResponse, RequestContext, ResponseHeaders } from './handled-request.js';
 import type { ReceivedHeaders } from './parameters/prefixed-headers.js';
 import type { Reads } from './read-models/reads.js';
 import type { CursorSeal } from './requests/cursor.js';
@@ -262,7 +262,7 @@ export interface OpenOperation<Path, Body, Responses> extends OperationDescripti
 
 /** Any operation, as the server and the OpenAPI document use it. */
 export interface Operation extends OperationDescription {
-  readonly access: Admitted['access'];
+  readonly access: AdmittedCaller['access'];
   readonly countsCalls?: true;
   readonly needsReadWrite?: true;
   readonly scope?: 'trigger' | 'notify';
@@ -277,7 +277,7 @@ export interface Operation extends OperationDescription {
   readonly body?: BodySpec;
   readonly responses: Readonly<Record<number, TSchema>>;
   /** Runs the operation. Throws when the caller was not admitted as `access` requires. */
-  run(input: OperationInput, context: ApiContext, admitted: Admitted): Promise<OperationResponse> | OperationResponse;
+  run(input: OperationInput, context: ApiContext, admitted: AdmittedCaller): Promise<OperationResponse> | OperationResponse;
 }
 
 /** A message encoded as JSON can be up to this many times larger than the message. */

@@ -68,7 +68,7 @@ describe('email', () => {
   test('is sent over TLS with a login, once for all recipients', () =>
     withServer(SECURE, { login: LOGIN }, async ({ server, send, warnings }) => {
       const result = await send(['ops@shop.test', 'ann@shop.test']);
-      assert.ok(result.kind === 'answered', JSON.stringify([result, warnings]));
+      assert.ok(result.kind === 'response', JSON.stringify([result, warnings]));
       assert.deepEqual([result.status, Buffer.from(result.body).toString()], [250, '250 queued as 1']);
       const [mail, ...others] = server.mails;
       assert.equal(others.length, 0);
@@ -86,7 +86,7 @@ describe('email', () => {
 
   test('is sent with TLS from the start', () =>
     withServer({ ...SECURE, isSecure: true }, { tls: 'from-start' }, async ({ server, send }) => {
-      assert.equal((await send(['ops@shop.test'])).kind, 'answered');
+      assert.equal((await send(['ops@shop.test'])).kind, 'response');
       assert.equal(server.mails[0]?.isEncrypted, true);
     }));
 
@@ -99,7 +99,7 @@ describe('email', () => {
       assert.deepEqual(server.mails, []);
     });
     await withServer({}, { tls: 'if-offered' }, async ({ server, send }) => {
-      assert.equal((await send(['ops@shop.test'])).kind, 'answered');
+      assert.equal((await send(['ops@shop.test'])).kind, 'response');
       assert.equal(server.mails[0]?.isEncrypted, false);
     });
   });
@@ -123,7 +123,7 @@ describe('email', () => {
     await withResponse('550 no such user');
     const onRecipient = (address: string) => (address.startsWith('ops') ? '250 ok' : '550 no such user');
     await withServer({ ...SECURE, onRecipient }, {}, async ({ send, server }) => {
-      assert.equal((await send(['gone@shop.test', 'ops@shop.test'])).kind, 'answered');
+      assert.equal((await send(['gone@shop.test', 'ops@shop.test'])).kind, 'response');
       assert.deepEqual(server.mails[0]?.to, ['ops@shop.test'], 'the others are not notified twice');
     });
   });
@@ -182,7 +182,7 @@ describe('email', () => {
     }));
 
   test('other messages are passed on', async () => {
-    const received: MessageOutcome = { kind: 'answered', status: 204, headers: {}, body: new Uint8Array() };
+    const received: MessageOutcome = { kind: 'response', status: 204, headers: {}, body: new Uint8Array() };
     const log = { debug() {}, info() {}, warn() {}, error() {} };
     const sender = new MailSender({ send: async () => received }, { settings: null, now: () => 0, log });
     const { mail: _mail, ...message } = messageTo([]);

@@ -116,7 +116,7 @@ export class MailSender implements MessageSender, MailRecipients {
     try {
       this.transporter ??= this.createTransporter();
       const { response } = await (await this.transporter).sendMail(mail);
-      return { kind: 'answered', status: ACCEPTED, headers: {}, body: new TextEncoder().encode(String(response)) };
+      return { kind: 'response', status: ACCEPTED, headers: {}, body: new TextEncoder().encode(String(response)) };
     } catch (error) {
       const {
         code = 'ERROR',

@@ -35,7 +35,7 @@ const PLAIN: Message = {
   ...{ instanceId: 'qi_1', dialect: 'native', method: 'POST', url: 'http://app/hook', headers: {}, body: null },
   ...{ timeoutMs: 1_000, maxResponseBytes: 1_000, signed: null, headerMode: 'exact' },
 };
-const accepted: MessageOutcome = { kind: 'answered', status: 200, headers: {}, body: new Uint8Array() };
+const accepted: MessageOutcome = { kind: 'response', status: 200, headers: {}, body: new Uint8Array() };
 
 const thisNode: NodeStatus = {
   ...{ nodeId: 'n1', host: 'h', version: '1', startedAt: NOW, leaseUntil: NOW + 5_000, leaving: false, self: true },

@@ -85,7 +85,7 @@ export class Metrics implements Observer {
     this.registry.count('everstep_spans_total', { result }, count);
   }
 
-  answered({ method, route, status, durationMs }: Parameters<Observer['answered']>[0]): void {
+  apiResponded({ method, route, status, durationMs }: Parameters<Observer['apiResponded']>[0]): void {
     const routeLabel = route ?? UNKNOWN_ROUTE;
     this.registry.count('everstep_http_requests_total', { method, route: routeLabel, status: String(status) });
     this.registry.observe('everstep_http_request_duration_seconds', { method, route: routeLabel }, durationMs / SECOND_MS);
@@ -115,7 +115,7 @@ export class Metrics implements Observer {
         registry.count('everstep_dead_letters_added_total', NO_LABELS);
         return;
       case 'take-dead-letter':
-        registry.count('everstep_dead_letters_removed_total', { action: write.became?.kind ?? 'delete' });
+        registry.count('everstep_dead_letters_removed_total', { action: write.recoveredAs?.kind ?? 'delete' });
         return;
       case 'set-failure-function-state':
         this.countCallbackResult(write.state);

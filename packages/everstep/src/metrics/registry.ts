@@ -71,11 +71,11 @@ export class MetricRegistry {
     gauge?.remove({});
   }
 
-  /** Removes the time series of a counter in which the label has this value. */
-  async remove(name: CounterName, label: string, value: string): Promise<void> {
+  /** Removes the time series of a counter whose label `labelName` has this value. */
+  async remove(name: CounterName, labelName: string, labelValue: string): Promise<void> {
     const counter = this.counters.get(name);
     const { values } = (await counter?.get()) ?? { values: [] };
-    for (const { labels } of values) if (labels[label] === value) counter?.remove(labels);
+    for (const { labels } of values) if (labels[labelName] === labelValue) counter?.remove(labels);
   }
 
   /** Returns all time series. Calls run one at a time, because the registry has a single format. */

@@ -75,7 +75,7 @@ export interface Message {
 /** The response to a message, or a failure. */
 export type MessageOutcome =
   | {
-      readonly kind: 'answered';
+      readonly kind: 'response';
       readonly status: number;
       /** Headers with lowercase names. */
       readonly headers: Readonly<Record<string, readonly string[]>>;

@@ -68,7 +68,7 @@ export interface Observer {
   /** Called when spans were exported or lost. */
   spansExported(result: SpanResult, count: number): void;
   /** Called when the HTTP API has responded to a request. `route` is null for an unknown path. */
-  answered(request: {
+  apiResponded(request: {
     readonly method: string;
     readonly route: string | null;
     readonly status: number;
@@ -88,7 +88,7 @@ export const NO_OBSERVER: Observer = {
   delivered() {},
   scheduleTicked() {},
   spansExported() {},
-  answered() {},
+  apiResponded() {},
 };
 
 /** Returns an observer that passes events to the first observer, and some of them to the second. */

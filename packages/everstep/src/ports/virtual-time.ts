@@ -14,7 +14,7 @@ export type MoveOutcome =
   /** The server was still working on an instant after `waitedMs`. The clock is at that instant. */
   | { readonly kind: 'not-quiet'; readonly now: number; readonly fired: number; readonly waitedMs: number }
   /** The caller disconnected. The clock stays at its last time. */
-  | { readonly kind: 'given-up'; readonly now: number; readonly fired: number };
+  | { readonly kind: 'canceled'; readonly now: number; readonly fired: number };
 
 /** A clock that can be advanced. */
 export interface VirtualTime {

@@ -29,8 +29,8 @@ async function openHarness(t: TestContext) {
   const accounts = sealAccounts(store.accounts, sealer);
   await accounts.createInstance(INSTANCE);
   let [now, elapsed] = [T0, 0];
-  const sharing = { elapsedMs: () => elapsed, notifyChanged: () => {} };
-  const node = () => createAuthority({ store: { accounts }, now: () => now, sharing });
+  const cacheCoordinator = { elapsedMs: () => elapsed, notifyChanged: () => {} };
+  const node = () => createAuthority({ store: { accounts }, now: () => now, cacheCoordinator });
   const request = { store, sealer, endTokens: false, onlyEncrypt: false };
   const rotate = (changed: Partial<typeof request> = {}) => rotateSecrets({ ...request, ...changed, now });
   const advance = (ms: number) => {
@@ -60,7 +60,7 @@ test('after a rotation, tokens stay valid and unchanged on every node, and later
   }
   // The old key cannot sign later tokens.
   const forger = await createAuthority({
-    store: { accounts: { ...accounts, secret: async () => oldValue ?? '' } },
+    store: { accounts: { ...accounts, findOrCreateSecret: async () => oldValue ?? '' } },
     now: () => T0,
   });
   const [, , last] = await accounts.listTokens({ instanceId: 'qi_1' });
@@ -92,8 +92,8 @@ test('a cursor stays valid across one rotation but not two', async (t) => {
 
 test('a rotation encrypts plain secrets under the current key, and replaces only the keys that exist', async (t) => {
   const { store, accounts, rotate } = await openHarness(t);
-  await accounts.secret({ name: 'cursor-key', value: 'one' });
-  await accounts.secret({ name: SEARCH_TOKEN_KEY, value: 'derives tokens' });
+  await accounts.findOrCreateSecret({ name: 'cursor-key', value: 'one' });
+  await accounts.findOrCreateSecret({ name: SEARCH_TOKEN_KEY, value: 'derives tokens' });
   const sealer = createSealer([randomBytes(32), randomBytes(32)]);
   await assert.rejects(rotate({ sealer }), /\(secrets-key-wrong\)$/);
   assert.deepEqual(await rotate({ onlyEncrypt: true }), { replaced: [], encrypted: 0 });

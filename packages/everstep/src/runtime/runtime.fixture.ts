@@ -16,7 +16,7 @@ import type { Log } from '../ports/log.js';
 import type { Message, MessageOutcome, MessageSender } from '../ports/message-sender.js';
 import { NO_OBSERVER, type Observer } from '../ports/observer.js';
 import type { StepCall, StepCaller, StepOutcome } from '../ports/step-caller.js';
-import { withWholeResult } from '../ports/stores/history-parts.js';
+import { withFullResult } from '../ports/stores/history-parts.js';
 import { type InstanceLimits, NO_LIMITS } from '../ports/stores/instance-limits.js';
 import { type InstanceOwners, ONE_OWNER } from '../ports/stores/instance-owners.js';
 import type { DueTask, Store } from '../ports/stores/store.js';
@@ -271,7 +271,7 @@ export function aloneInCluster(claim: () => readonly DueTask[]): Cluster {
 /** Waits until the run has ended, and returns it with its whole result. */
 export async function endOf(bench: Bench, run: { runKey: string; workflowRunId: string; createdAt: number }) {
   const record = await bench.runtime.runs.awaitEnd({ instanceId: 'qi_1', run, timeoutMs: 1000 });
-  return record && withWholeResult(bench.store, record);
+  return record && withFullResult(bench.store, record);
 }
 
 /** Returns the only dead letter. */

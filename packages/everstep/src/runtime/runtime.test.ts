@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { EMPTY_JOURNAL_DIGEST, type StepReply } from '@everstep/sdk/protocol';
 import type { CommitUnit } from '../engine/writes.js';
 import type { Store } from '../ports/stores/store.js';
-import { wholeHistory } from '../stores/conformance/samples.js';
+import { fullHistory } from '../stores/conformance/samples.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import {
   endOf,
@@ -232,7 +232,7 @@ test('a batch that cannot be written leaves the run unchanged, and it continues 
       failing = false;
       bench.clock.move(1000);
       assert.equal((await endOf(bench, run))?.status, 'succeeded');
-      const history = await wholeHistory(bench.store, { runKey: run.runKey });
+      const history = await fullHistory(bench.store, { runKey: run.runKey });
       assert.deepEqual(
         history?.steps.map((step) => step.stepId),
         [1, 2],
@@ -342,7 +342,7 @@ test('drives a run only once if a scan finds it before the response to its trigg
       open();
       for (const { run } of [waiting, await triggered]) {
         assert.equal((await endOf(bench, run))?.status, 'succeeded');
-        const history = await wholeHistory(bench.store, { runKey: run.runKey });
+        const history = await fullHistory(bench.store, { runKey: run.runKey });
         assert.deepEqual(
           history?.steps.map((step) => step.stepId),
           [1, 2, 3],

@@ -1,13 +1,13 @@
 /** Creates, transfers and removes search indexes: operations that change which indexes an account owns. */
 import { type AccountRules, done, notFound, refuse } from '../accounts/account-rules.js';
 import type { Principal } from '../accounts/account-service.js';
-import type { LimitOf } from '../accounts/quotas/account-limits.js';
+import type { LimitLookup } from '../accounts/quotas/account-limits.js';
 import { LIMITS } from '../config/limits.js';
 import type { SearchIndexStore } from '../ports/stores/search-store.js';
 import type { IndexRemovals } from './index-removals.js';
 import type { SearchService } from './search-service.js';
 import { issueSearchTokens } from './search-tokens.js';
-import { INDEX, type VisibleIndexes } from './visible-indexes.js';
+import { SEARCH_INDEX, type VisibleIndexes } from './visible-indexes.js';
 
 /** Number of an index whose tokens are random instead of derived. */
 const NOT_DERIVED = 0;
@@ -18,7 +18,7 @@ export interface IndexOwnershipOptions {
   readonly visibleIndexes: VisibleIndexes;
   readonly removals: IndexRemovals;
   /** If undefined, only the limit of the server applies. */
-  readonly limitOf: LimitOf | undefined;
+  readonly limitOf: LimitLookup | undefined;
 }
 
 export function createIndexOwnership(options: IndexOwnershipOptions): Pick<SearchService, 'create' | 'transfer' | 'remove'> {
@@ -40,10 +40,10 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
 
   return {
     create: (principal, { name, region, type, teamId }) =>
-      rules.inTurnOfUser(principal, async () => {
+      rules.withUserLock(principal, async () => {
         const accountId = teamId ?? principal.user.userId;
-        const rightCheck = await rules.checkRight(principal, accountId, 'change', 'team');
-        if (rightCheck.kind !== 'allowed') return rightCheck;
+        const permissionCheck = await rules.checkPermission(principal, accountId, 'change', 'team');
+        if (permissionCheck.kind !== 'allowed') return permissionCheck;
         const refusal = await checkIndexLimit(principal, accountId);
         if (refusal) return refusal;
         const indexId = rules.newId('idx');
@@ -57,11 +57,11 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
           accountIds: [accountId],
         };
         await indexes.create(index, rules.audit(principal, entry));
-        return done({ ...visibleIndexes.view(index, rightCheck.role), ...tokens });
+        return done({ ...visibleIndexes.view(index, permissionCheck.role), ...tokens });
       }, [teamId ?? principal.user.userId]),
 
     transfer: (principal, { indexId, accountId }) =>
-      rules.inTurnOfUser(principal, async () => {
+      rules.withUserLock(principal, async () => {
         const lookup = await visibleIndexes.find(principal, indexId, 'transfer');
         if (lookup.kind !== 'found') return lookup;
         // Checks only the format of the id, so that the response does not reveal whether the account exists.
@@ -71,8 +71,8 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
             'body.target_account is the id of a personal account; a transfer to a personal account is not supported',
           );
         if (!(await accounts.findTeam({ teamId: accountId }))) return notFound('team');
-        const rightCheck = await rules.checkRight(principal, accountId, 'change', 'team');
-        if (rightCheck.kind !== 'allowed') return rightCheck;
+        const permissionCheck = await rules.checkPermission(principal, accountId, 'change', 'team');
+        if (permissionCheck.kind !== 'allowed') return permissionCheck;
         const previousOwner = lookup.index.accountId;
         if (previousOwner === accountId) return done(null);
         const refusal = await checkIndexLimit(principal, accountId);
@@ -82,11 +82,11 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
           details: { from: previousOwner, to: accountId },
           accountIds: [previousOwner, accountId],
         };
-        return (await visibleIndexes.change(principal, indexId, { accountId }, entry)) ? done(null) : notFound(INDEX);
+        return (await visibleIndexes.change(principal, indexId, { accountId }, entry)) ? done(null) : notFound(SEARCH_INDEX);
       }),
 
     remove: (principal, indexId) =>
-      rules.inTurnOfOwner(
+      rules.withOwnerLock(
         principal,
         () => visibleIndexes.ownerOf(indexId),
         async () => {
@@ -94,7 +94,7 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
           if (lookup.kind !== 'found') return lookup;
           const { name, accountId } = lookup.index;
           const entry = { action: 'search.delete', subject: indexId, details: { name }, accountIds: [accountId] };
-          if (!(await indexes.markDeleted({ indexId, audit: rules.audit(principal, entry) }))) return notFound(INDEX);
+          if (!(await indexes.markDeleted({ indexId, audit: rules.audit(principal, entry) }))) return notFound(SEARCH_INDEX);
           removals.start(indexId);
           return done(null);
         },

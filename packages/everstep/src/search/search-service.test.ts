@@ -85,7 +85,7 @@ test('tokens derived by an earlier version are valid until replaced, even after 
   const { store, search, as, accounts } = await openHarness(t);
   const { searchIndexes } = store;
   const [indexId, key] = ['idx_old', 'k'.repeat(43)];
-  await accounts.secret({ name: SEARCH_TOKEN_KEY, value: key });
+  await accounts.findOrCreateSecret({ name: SEARCH_TOKEN_KEY, value: key });
   const identity = { indexId, accountId: 'usr_owner', name: 'films', region: 'eu-central-1', type: 'payg' } as const;
   await searchIndexes.create({ ...identity, createdAt: 1, derivedNumber: 3 });
   const derived = (number: number) =>

@@ -55,7 +55,7 @@ export interface SearchService {
     request: { readonly name: string; readonly region: string; readonly type: SearchType; readonly teamId?: string },
   ): Promise<Outcome<IssuedSearchIndex>>;
   rename(principal: Principal, request: { readonly indexId: string; readonly name: string }): Promise<Outcome<null>>;
-  /** Transfers an index. Requires rights in both accounts. A personal account as target is `invalid`. */
+  /** Transfers an index. Requires permissions in both accounts. A personal account as target is `invalid`. */
   transfer(principal: Principal, move: { readonly indexId: string; readonly accountId: string }): Promise<Outcome<null>>;
   /** Replaces the tokens of an index. After the promise resolves, the old tokens are rejected. */
   resetPassword(principal: Principal, indexId: string): Promise<Outcome<IssuedSearchIndex>>;

@@ -1,18 +1,18 @@
 /** Combines the operations on search indexes into the search service. */
 import { AccountRules, done, notFound } from '../accounts/account-rules.js';
-import { createLimitOf } from '../accounts/quotas/account-limits.js';
+import { createLimitLookup } from '../accounts/quotas/account-limits.js';
 import { isOperator } from '../accounts/users/user-rules.js';
 import { createIndexOwnership } from './index-ownership.js';
 import { IndexRemovals } from './index-removals.js';
 import type { SearchService, SearchServiceOptions } from './search-service.js';
 import { issueSearchTokens, searchAccessOf } from './search-tokens.js';
-import { accessOf, createVisibleIndexes, INDEX } from './visible-indexes.js';
+import { accessOf, createVisibleIndexes, SEARCH_INDEX } from './visible-indexes.js';
 
 export function createSearchService(options: SearchServiceOptions): SearchService {
   const { accounts, indexes, documents, plans, publicUrl } = options;
   const rules = new AccountRules(options);
   const removals = new IndexRemovals(options);
-  const limitOf = plans && createLimitOf({ accounts, plans, isOperator: (userId) => isOperator(rules, userId) });
+  const limitOf = plans && createLimitLookup({ accounts, plans, isOperator: (userId) => isOperator(rules, userId) });
   const visibleIndexes = createVisibleIndexes({ rules, indexes, publicUrl });
 
   return {
@@ -27,7 +27,7 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
     },
 
     rename: (principal, { indexId, name }) =>
-      rules.inTurnOfOwner(
+      rules.withOwnerLock(
         principal,
         () => visibleIndexes.ownerOf(indexId),
         async () => {
@@ -35,12 +35,12 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
           if (lookup.kind !== 'found') return lookup;
           const details = { from: lookup.index.name, to: name };
           const entry = { action: 'search.rename', details, accountIds: [lookup.index.accountId] };
-          return (await visibleIndexes.change(principal, indexId, { name }, entry)) ? done(null) : notFound(INDEX);
+          return (await visibleIndexes.change(principal, indexId, { name }, entry)) ? done(null) : notFound(SEARCH_INDEX);
         },
       ),
 
     resetPassword: (principal, indexId) =>
-      rules.inTurnOfOwner(
+      rules.withOwnerLock(
         principal,
         () => visibleIndexes.ownerOf(indexId),
         async () => {
@@ -49,7 +49,7 @@ export function createSearchService(options: SearchServiceOptions): SearchServic
           const entry = { action: 'search.reset-password', accountIds: [lookup.index.accountId] };
           const { hashes: tokenHashes, ...tokens } = issueSearchTokens();
           const changedIndex = await visibleIndexes.change(principal, indexId, { tokenHashes }, entry);
-          return changedIndex ? done({ ...visibleIndexes.view(changedIndex, lookup.role), ...tokens }) : notFound(INDEX);
+          return changedIndex ? done({ ...visibleIndexes.view(changedIndex, lookup.role), ...tokens }) : notFound(SEARCH_INDEX);
         },
       ),
 

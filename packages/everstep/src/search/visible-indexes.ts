@@ -1,12 +1,12 @@
 /** Finds search indexes that a user may see, with the role of the user in the owning account, and changes them. */
 import { type AccountRules, type Change, notFound, type Refusal } from '../accounts/account-rules.js';
-import { type Principal, RIGHTS, type Right } from '../accounts/account-service.js';
+import { PERMISSIONS, type Permission, type Principal } from '../accounts/account-service.js';
 import type { Role } from '../ports/stores/account-store.js';
 import type { SearchIndexChange, SearchIndexRecord, SearchIndexStore } from '../ports/stores/search-store.js';
 import type { SearchIndexView } from './search-service.js';
 import type { SearchAccess } from './search-tokens.js';
 
-export const INDEX = 'search index';
+export const SEARCH_INDEX = 'search index';
 
 /** An index, and the role of the user in the account that owns it. */
 interface IndexWithRole {
@@ -16,10 +16,14 @@ interface IndexWithRole {
 
 export interface VisibleIndexes {
   /** Returns `not-found` both for an id that does not exist and for one that the user may not see. */
-  find(principal: Principal, indexId: string, right: Right): Promise<({ readonly kind: 'found' } & IndexWithRole) | Refusal>;
+  find(
+    principal: Principal,
+    indexId: string,
+    permission: Permission,
+  ): Promise<({ readonly kind: 'found' } & IndexWithRole) | Refusal>;
   list(principal: Principal): Promise<readonly IndexWithRole[]>;
   view(index: SearchIndexRecord, role: Role): SearchIndexView;
-  /** Changes the index after the rights of the user were checked. Returns null if it does not exist. */
+  /** Changes the index after the permissions of the user were checked. Returns null if it does not exist. */
   change(
     principal: Principal,
     indexId: string,
@@ -30,7 +34,7 @@ export interface VisibleIndexes {
   ownerOf(indexId: string): Promise<string | null>;
 }
 
-export const accessOf = (role: Role): SearchAccess => (RIGHTS[role].includes('use') ? 'read-write' : 'read-only');
+export const accessOf = (role: Role): SearchAccess => (PERMISSIONS[role].includes('use') ? 'read-write' : 'read-only');
 
 export function createVisibleIndexes(options: {
   readonly rules: AccountRules;
@@ -47,11 +51,11 @@ export function createVisibleIndexes(options: {
   }
 
   return {
-    async find(principal, indexId, right) {
+    async find(principal, indexId, permission) {
       const index = await indexes.find({ indexId });
-      if (!index) return notFound(INDEX);
-      const rightCheck = await rules.checkRight(principal, index.accountId, right, INDEX);
-      return rightCheck.kind === 'allowed' ? { kind: 'found', index, role: rightCheck.role } : rightCheck;
+      if (!index) return notFound(SEARCH_INDEX);
+      const permissionCheck = await rules.checkPermission(principal, index.accountId, permission, SEARCH_INDEX);
+      return permissionCheck.kind === 'allowed' ? { kind: 'found', index, role: permissionCheck.role } : permissionCheck;
     },
 
     async list(principal) {
@@ -59,7 +63,7 @@ export function createVisibleIndexes(options: {
       const indexRecords = await indexes.list({ accountIds: [...roles.keys()] });
       return indexRecords.flatMap((index) => {
         const role = roles.get(index.accountId);
-        return role && RIGHTS[role].includes('see') ? [{ index, role }] : [];
+        return role && PERMISSIONS[role].includes('see') ? [{ index, role }] : [];
       });
     },
 

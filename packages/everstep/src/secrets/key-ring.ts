@@ -20,7 +20,7 @@ export type KeyRingName = (typeof KEY_RINGS)[keyof typeof KEY_RINGS]['name'];
 
 const KEY_BYTES = 32;
 /** Time for which another process may use an outdated ring. */
-const CACHED_MS = 3_000;
+const CACHE_TTL_MS = 3_000;
 /** A new key is used only after this time, when every process has read the new ring despite clock differences. */
 const OVERLAP_MS = 60_000;
 
@@ -65,7 +65,7 @@ export function rotateRing(
 }
 
 export interface KeyRingOptions {
-  readonly accounts: Pick<AccountStore, 'secret'>;
+  readonly accounts: Pick<AccountStore, 'findOrCreateSecret'>;
   readonly name: KeyRingName;
   /** Returns the time of a monotonic clock in ms. */
   readonly elapsedMs?: () => number;
@@ -87,7 +87,7 @@ export class KeyRing {
    */
   async keys(): Promise<Ring> {
     const { cachedRing } = this;
-    if (cachedRing && this.elapsedMs() - cachedRing.readAt < CACHED_MS) return cachedRing.ring;
+    if (cachedRing && this.elapsedMs() - cachedRing.readAt < CACHE_TTL_MS) return cachedRing.ring;
     this.pendingRead ??= this.read().finally(() => {
       this.pendingRead = null;
     });
@@ -102,7 +102,7 @@ export class KeyRing {
   private async read(): Promise<Ring> {
     const { accounts, name } = this.options;
     const readAt = this.elapsedMs();
-    const ring = parseRing(await accounts.secret({ name, value: newKey() }));
+    const ring = parseRing(await accounts.findOrCreateSecret({ name, value: newKey() }));
     this.cachedRing = { ring, readAt };
     return ring;
   }

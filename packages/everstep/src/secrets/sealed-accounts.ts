@@ -50,8 +50,8 @@ export function sealAccounts(accounts: AccountStore, { seal, open }: Sealer): Ac
   const openOrNull = (instance: QueueInstance | null) => instance && openInstance(instance);
   return {
     ...accounts,
-    secret: async ({ name, value }) => {
-      return openSecret(name, await accounts.secret({ name, value: seal(secretName(name), value) }));
+    findOrCreateSecret: async ({ name, value }) => {
+      return openSecret(name, await accounts.findOrCreateSecret({ name, value: seal(secretName(name), value) }));
     },
     async findSecret({ name }) {
       const storedValue = await accounts.findSecret({ name });

@@ -75,7 +75,7 @@ test('a user signs in with an OpenID Connect provider and is identified by its c
   };
   const signIn = await createSignIn({
     settings,
-    store: { secret: async ({ value }) => value },
+    store: { findOrCreateSecret: async ({ value }) => value },
     accounts: {
       loginWaitMs: () => 0,
       countFailedSignIn: () => {},

@@ -35,7 +35,7 @@ export interface SignIn {
 export interface SignInOptions {
   /** Null if users can only use API keys. */
   readonly settings: SignInSettings | null;
-  readonly store: Pick<AccountStore, 'secret'>;
+  readonly store: Pick<AccountStore, 'findOrCreateSecret'>;
   readonly accounts: Pick<AccountService, 'signIn' | 'countFailedSignIn' | 'loginWaitMs'>;
   /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;

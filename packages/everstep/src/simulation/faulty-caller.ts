@@ -90,7 +90,7 @@ export class FaultyCaller implements StepCaller, MessageSender {
     if (random.chance(faults.loseResponse)) return messageFailure('the connection was closed before the response', signal);
     const value = Number(new URL(message.url).pathname.slice(1));
     const body = new TextEncoder().encode(JSON.stringify(apiResult(value)));
-    return { kind: 'answered', status: 200, headers: { 'content-type': ['application/json'] }, body };
+    return { kind: 'response', status: 200, headers: { 'content-type': ['application/json'] }, body };
   }
 
   async close(): Promise<void> {}

@@ -11,7 +11,7 @@ import type { Message, MessageOutcome, MessageSender } from '../ports/message-se
 import type { StepCaller } from '../ports/step-caller.js';
 import type { RunRecord, Store } from '../ports/stores/store.js';
 import { createRuntime, type Runtime } from '../runtime/runtime.js';
-import { wholeHistory } from '../stores/conformance/samples.js';
+import { fullHistory } from '../stores/conformance/samples.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { faultyStore } from './faulty-store.js';
 import { violationsIn } from './simulate.js';
@@ -101,7 +101,7 @@ class Harness {
     await clock.wait(random.below(2000));
     if (lose) return failure('the connection was closed before the response');
     const status = this.faulty && random.chance(FAULTS.refuseMessage) ? 503 : 200;
-    return { kind: 'answered', status, headers: {}, body: new Uint8Array() };
+    return { kind: 'response', status, headers: {}, body: new Uint8Array() };
   }
 
   private async checkTurn(messageId: string): Promise<void> {
@@ -178,7 +178,7 @@ class Harness {
     assert.equal(inQueue.length, MESSAGES);
     for (const run of runs) assert.equal(run.status, 'succeeded', `${run.workflowRunId}: ${run.error}`);
     for (const { key, workflowRunId } of inQueue) {
-      const history = await wholeHistory(this.store, { runKey: key });
+      const history = await fullHistory(this.store, { runKey: key });
       const answered = history?.attempts.filter(({ status }) => status !== null).length ?? 0;
       const callbacks = runs.filter(({ settings }) => settings.message?.callbackOf === workflowRunId).length;
       assert.equal(callbacks, answered + 1, 'the callback receives each recorded response once');

@@ -6,19 +6,19 @@ import assert from 'node:assert/strict';
 import type { EventContent, InvokeOutcome } from '@everstep/sdk/protocol';
 import { SeededRandom } from '../clock/testing/seeded-random.js';
 import { SimulatedClock } from '../clock/testing/simulated-clock.js';
-import { PART } from '../config/limits.js';
+import { PART_LIMITS } from '../config/limits.js';
 import type { RecordedStep, RunSettings } from '../engine/runs/run.js';
-import { withWholeResult } from '../ports/stores/history-parts.js';
-import type { DeadLetterRecord, RunRecord, Store, WholeRunRecord } from '../ports/stores/store.js';
+import { withFullResult } from '../ports/stores/history-parts.js';
+import type { DeadLetterRecord, FullRunRecord, RunRecord, Store } from '../ports/stores/store.js';
 import { ConnectedApp } from './connections/connected-app.js';
 import { type ConnectionFaults, FrameNetwork, NO_CONNECTION_FAULTS } from './connections/cut-connection.js';
 import { checkCounters } from './counter-check.js';
 import { DeliveryLedger } from './delivery-ledger.js';
 import { type App, FaultyCaller, type NetworkFaults, type RunningApp } from './faulty-caller.js';
 import type { StoreFaults } from './faulty-store.js';
-import { type Life, startLife } from './life.js';
 import { MessageLedger } from './message-ledger.js';
 import { type NodeFaults, SharedStore, SimulatedNode, type SimulatedNodeOptions } from './simulated-nodes.js';
+import { type SimulatedServer, startSimulatedServer } from './simulated-server.js';
 import { approvalEvent, expectedResult, LETTER_EVENT } from './workflows.js';
 
 const START_MS = 1_800_000_000_000;
@@ -71,10 +71,10 @@ const numberEvent = (value: number): EventContent => ({
 });
 
 /** Returns the result of the workflow. The app also returns what its code has seen. */
-const resultOf = (run: WholeRunRecord | undefined): unknown => JSON.parse(run?.result ?? 'null')?.result;
+const resultOf = (run: FullRunRecord | undefined): unknown => JSON.parse(run?.result ?? 'null')?.result;
 
 /** Returns the problems in the history of a run, one sentence each. */
-export type HistoryCheck = (run: WholeRunRecord, steps: readonly RecordedStep[]) => readonly string[];
+export type HistoryCheck = (run: FullRunRecord, steps: readonly RecordedStep[]) => readonly string[];
 
 export class Simulation {
   readonly clock = new SimulatedClock(START_MS);
@@ -95,7 +95,7 @@ export class Simulation {
   private readonly messageLedger = new MessageLedger();
   private readonly startApp: () => App;
   private readonly orders: Order[] = [];
-  private readonly lives: Life[];
+  private readonly servers: SimulatedServer[];
   private callers: FaultyCaller[] = [];
   private nodeCount = 0;
   private readonly shared: SharedByNodes | null;
@@ -114,7 +114,7 @@ export class Simulation {
       ? { shared: new SharedStore(store), claims: new Map(), faults: faults.nodes, app: { current: this.startApp() } }
       : null;
     this.store = this.messageLedger.watch(this.shared?.shared.store ?? store);
-    this.lives = Array.from({ length: faults.nodes?.count ?? 1 }, () => this.startLife());
+    this.servers = Array.from({ length: faults.nodes?.count ?? 1 }, () => this.startSimulatedServer());
     this.connectedApp = this.network && this.connect(this.network);
   }
 
@@ -129,20 +129,20 @@ export class Simulation {
 
   private connect(network: FrameNetwork): ConnectedApp {
     const startApp = () => this.startApp().workflows;
-    return new ConnectedApp({ app: 'app', network, startApp, currentListener: () => this.life.listener ?? assert.fail() });
+    return new ConnectedApp({ app: 'app', network, startApp, currentListener: () => this.server.listener ?? assert.fail() });
   }
 
   /** The process that a client connects to. */
-  private get life(): Life {
-    return this.lives[this.shared ? this.random.below(this.lives.length) : 0] ?? assert.fail();
+  private get server(): SimulatedServer {
+    return this.servers[this.shared ? this.random.below(this.servers.length) : 0] ?? assert.fail();
   }
 
-  private startLife(): Life {
+  private startSimulatedServer(): SimulatedServer {
     const { clock, random, shared, faults, store } = this;
     // Requests that were already sent reach the app anyway.
     const caller = new FaultyCaller(clock, random, faults.network, this.startApp, shared?.app);
     this.callers.push(caller);
-    return startLife({
+    return startSimulatedServer({
       ...{ instanceId: INSTANCE, clock, random, store, caller, faults: faults.store, deliveries: this.deliveries },
       nodeOf: (isDead) => shared && new SimulatedNode({ ...shared, nodeId: `n_${++this.nodeCount}`, clock, random, isDead }),
       onOutage: () => this.outageCount++,
@@ -151,15 +151,15 @@ export class Simulation {
   }
 
   private crash(): void {
-    const index = this.shared ? this.random.below(this.lives.length) : 0;
+    const index = this.shared ? this.random.below(this.servers.length) : 0;
     this.replace(index);
     this.crashCount++;
   }
 
   private replace(index: number): void {
-    const life = this.lives[index] ?? assert.fail();
-    life.kill();
-    this.lives[index] = this.startLife();
+    const server = this.servers[index] ?? assert.fail();
+    server.kill();
+    this.servers[index] = this.startSimulatedServer();
   }
 
   /** Runs everything that can run now, and then advances the clock, until `isDone` holds. */
@@ -189,7 +189,7 @@ export class Simulation {
       if (order.isAcknowledged) return;
       order.attempts++;
       this.clock.setTimer(this.clock.now() + 5000, attempt);
-      this.life.runtime.runs
+      this.server.runtime.runs
         .trigger({
           instanceId: INSTANCE,
           dialect: 'native',
@@ -224,7 +224,7 @@ export class Simulation {
   private disturb(order: Order, remaining = UNRELATED_EVENTS): void {
     if (remaining === 0) return;
     const content = numberEvent(remaining);
-    this.life.runtime.events
+    this.server.runtime.events
       .notify({ instanceId: INSTANCE, eventId: 'no use', workflowRunId: order.id, content })
       .catch(() => {});
     this.clock.setTimer(this.clock.now() + this.random.below(1_000), () => this.disturb(order, remaining - 1));
@@ -233,7 +233,7 @@ export class Simulation {
   /** Notifies an event once, at about the time at which the wait for it ends. */
   private approve(seed: number): void {
     const event = { instanceId: INSTANCE, eventId: approvalEvent(seed), workflowRunId: null, content: numberEvent(seed) };
-    this.life.runtime.events.notify(event).then(
+    this.server.runtime.events.notify(event).then(
       (outcome) => {
         if (outcome.kind !== 'notified') return;
         for (const { waiter } of outcome.notified)
@@ -257,7 +257,7 @@ export class Simulation {
       if (run?.status === 'succeeded') return cancel();
       const workflowRunId = run?.workflowRunId ?? id;
       const content = numberEvent(seed);
-      await this.life.runtime.events.notify({ instanceId: INSTANCE, eventId: LETTER_EVENT, workflowRunId, content });
+      await this.server.runtime.events.notify({ instanceId: INSTANCE, eventId: LETTER_EVENT, workflowRunId, content });
     };
     // The response may be lost. The event is sent again later.
     send().catch(() => {});
@@ -266,7 +266,7 @@ export class Simulation {
   /** Returns the last run of this order, after all resumes and restarts. */
   private async currentRun(orderId: string): Promise<RunRecord | null> {
     let record = await this.store.findRun({ instanceId: INSTANCE, workflowRunId: orderId });
-    while (record?.became) record = await this.store.findRun({ runKey: record.became.runKey });
+    while (record?.recoveredAs) record = await this.store.findRun({ runKey: record.recoveredAs.runKey });
     return record;
   }
 
@@ -312,8 +312,8 @@ export class Simulation {
     return (await this.store.listRuns({ instanceId: INSTANCE, ...activeOnly })).items.length > 0;
   }
 
-  private async runs(): Promise<readonly WholeRunRecord[]> {
-    const records: WholeRunRecord[] = [];
+  private async runs(): Promise<readonly FullRunRecord[]> {
+    const records: FullRunRecord[] = [];
     let after: string | null = null;
     do {
       const page = await this.store.listRuns({
@@ -324,7 +324,7 @@ export class Simulation {
         horizon: null,
         limit: 100,
       });
-      for (const run of page.items) records.push((await withWholeResult(this.store, run)) ?? assert.fail());
+      for (const run of page.items) records.push((await withFullResult(this.store, run)) ?? assert.fail());
       after = page.next;
     } while (after !== null);
     return records;
@@ -354,18 +354,18 @@ export class Simulation {
     const { network } = this;
     if (network) network.faults = { ...NO_CONNECTION_FAULTS, maxConcurrency: network.faults.maxConcurrency };
     this.crashCount++;
-    for (const index of this.lives.keys()) this.replace(index);
+    for (const index of this.servers.keys()) this.replace(index);
     await this.run(() => this.isAtRest());
     for (;;) {
       const deadLetters = await this.deadLetters();
       if (deadLetters.length === 0) return;
       for (const deadLetter of deadLetters) {
         const kind = this.random.chance(0.5) ? 'resume' : 'restart';
-        const command = { kind, instanceId: INSTANCE, dlqIds: [deadLetter.dlqId], whenMissing: 'fail', overrides: {} } as const;
+        const command = { kind, instanceId: INSTANCE, dlqIds: [deadLetter.dlqId], onMissing: 'fail', overrides: {} } as const;
         // Of two concurrent callers, one creates a run and the other finds no entry.
         const outcomes: string[] = [];
         for (let i = 0; i < 2; i++)
-          void this.life.runtime.deadLetters.recover(command).then((outcome) => outcomes.push(outcome.kind));
+          void this.server.runtime.deadLetters.recover(command).then((outcome) => outcomes.push(outcome.kind));
         await this.run(async () => outcomes.length === 2);
         assert.deepEqual(outcomes.sort(), ['missing', 'recovered']);
         this.recoveryCount++;
@@ -384,20 +384,20 @@ export class Simulation {
       const fromStep = 1 + this.random.below(steps.length + 1);
       const forkOptions = { input: null, results: [], workflowRunId: null, note: null, by: { actor: 'a client', address: '' } };
       // The response may be lost.
-      this.life.runtime.runs.fork({ runKey, fromStep, ...forkOptions }).catch(() => {});
+      this.server.runtime.runs.fork({ runKey, fromStep, ...forkOptions }).catch(() => {});
     }
     await this.run(() => this.isAtRest());
   }
 
-  private async checkForks(runs: readonly WholeRunRecord[]): Promise<void> {
+  private async checkForks(runs: readonly FullRunRecord[]): Promise<void> {
     for (const run of runs) {
       if (run.origin?.kind !== 'fork') continue;
       this.forkCount++;
       const payload = await this.store.loadPayload({ runKey: run.key });
       const { seed } = JSON.parse(Buffer.from(payload?.body ?? []).toString());
-      let lastRun: WholeRunRecord | undefined = run;
-      while (lastRun?.became) {
-        const key: string = lastRun.became.runKey;
+      let lastRun: FullRunRecord | undefined = run;
+      while (lastRun?.recoveredAs) {
+        const key: string = lastRun.recoveredAs.runKey;
         lastRun = runs.find((other) => other.key === key);
       }
       const forkName = `the fork of ${run.origin.workflowRunId} from step ${run.origin.stepId} (${run.workflowUrl})`;
@@ -411,7 +411,7 @@ export class Simulation {
   async check(problemsOf: HistoryCheck): Promise<void> {
     const runs = await this.runs();
     for (const run of runs) {
-      const history = await this.store.runHistory({ runKey: run.key, bounds: PART, maxOutBytes: 0 });
+      const history = await this.store.runHistory({ runKey: run.key, bounds: PART_LIMITS, maxOutBytes: 0 });
       assert.ok(history);
       assert.deepEqual(
         history.steps.map((step) => step.index),
@@ -434,9 +434,9 @@ export class Simulation {
       assert.ok(ownRuns.length >= 1 && ownRuns.length <= order.attempts, `${order.id} was acknowledged, so it exists`);
       const expected = await expectedResult(order.workflow, { seed: order.seed });
       for (const run of ownRuns) {
-        let lastRun: WholeRunRecord | undefined = run;
-        while (lastRun?.became) {
-          const key: string = lastRun.became.runKey;
+        let lastRun: FullRunRecord | undefined = run;
+        while (lastRun?.recoveredAs) {
+          const key: string = lastRun.recoveredAs.runKey;
           lastRun = runs.find((other) => other.key === key);
         }
         assert.equal(lastRun?.status, 'succeeded', `${order.id} (${order.workflow}) succeeded: ${lastRun?.error}`);

@@ -8,13 +8,13 @@ import { endpoint, KEYS, message, NOW, type Respond, respondWith, sender, useSha
 
 useSharedEndpoint();
 
-type RespondedOutcome = Extract<MessageOutcome, { readonly kind: 'answered' }>;
+type RespondedOutcome = Extract<MessageOutcome, { readonly kind: 'response' }>;
 
 async function sendTo(respond: Respond, changes: Partial<Message> = {}): Promise<RespondedOutcome> {
   endpoint.respond = respond;
   endpoint.received = [];
   const outcome = await sender.send(message(changes), new AbortController().signal);
-  assert.equal(outcome.kind, 'answered', outcome.kind === 'failure' ? outcome.failure.message : '');
+  assert.equal(outcome.kind, 'response', outcome.kind === 'failure' ? outcome.failure.message : '');
   return outcome;
 }
 

@@ -103,7 +103,7 @@ export class HttpMessageSender implements MessageSender {
 
   private async messageOutcomeOf(outcome: DestinationOutcome, message: Message): Promise<MessageOutcome> {
     switch (outcome.kind) {
-      case 'answered':
+      case 'response':
         return decodedOutcome(outcome.response, message);
       case 'too-long':
         return message.anyBody
@@ -140,7 +140,7 @@ function rejectsSignature(outcome: DestinationOutcome): boolean {
 function acceptedResponse({ status, headers, body }: HttpResponse, { dialect }: Message): MessageOutcome {
   const { spell, noFailureFunctionHeader } = DIALECTS[dialect];
   const isUnwanted = noFailureFunctionHeader !== null && headerOf(headers, spell(noFailureFunctionHeader)) === 'true';
-  return { kind: 'answered', status, headers: valuesOf(headers), body, ...(isUnwanted ? { unwanted: true } : {}) };
+  return { kind: 'response', status, headers: valuesOf(headers), body, ...(isUnwanted ? { unwanted: true } : {}) };
 }
 
 async function decodedOutcome(response: HttpResponse, message: Message): Promise<MessageOutcome> {

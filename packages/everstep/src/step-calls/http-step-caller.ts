@@ -110,7 +110,7 @@ export class HttpStepCaller implements StepCaller {
     const request = { method: 'POST', path, headers, body, timeoutMs, maxResponseBytes: LIMITS.maxReplyBytes } as const;
     const outcome = await destinations.send(instanceId, target, request, signal);
     switch (outcome.kind) {
-      case 'answered':
+      case 'response':
         return checks.read(outcome.response, check, options.now());
       case 'too-long':
         return unknownVerdict(responseTooLong(outcome.response, LIMITS.maxReplyBytes, 'maxReplyBytes').failure.message);
@@ -144,7 +144,7 @@ export class HttpStepCaller implements StepCaller {
     const endedAt = options.now();
     const sent = sentRequest(target.url, request, outcome, startedAt, endedAt, false);
     switch (outcome.kind) {
-      case 'answered': {
+      case 'response': {
         const { response: httpResponse } = outcome;
         const readResponse = () => steps.read(httpResponse, call, endedAt);
         const result = await this.inSlice(instanceId, httpResponse.body.length, readResponse, outcomeRecorded);

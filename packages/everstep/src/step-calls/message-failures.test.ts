@@ -34,7 +34,7 @@ test('a response of exactly the limit is accepted; one more byte is a failure th
   const body = 'z'.repeat(maxResponseBytes + 1);
   endpoint.respond = respondWith(200, {}, body.slice(1));
   const whole = await sender.send(message({ maxResponseBytes }), unaborted());
-  assert.equal(whole.kind, 'answered');
+  assert.equal(whole.kind, 'response');
   assert.equal(whole.body.byteLength, maxResponseBytes);
 
   const failure = await failureWith((response) => response.writeHead(201, { 'set-cookie': ['a=1', 'b=2'] }).end(body), {
@@ -58,7 +58,7 @@ test('if only the status matters, a long response is truncated and an encoded on
   const accepted = async (respond: Respond) => {
     endpoint.respond = respond;
     const outcome = await sender.send(message({ maxResponseBytes, anyBody: true }), unaborted());
-    assert.equal(outcome.kind, 'answered');
+    assert.equal(outcome.kind, 'response');
     return outcome;
   };
   const long = await accepted(respondWith(201, { 'x-a': 'b' }, 'z'.repeat(maxResponseBytes + 1)));

@@ -24,7 +24,7 @@ test('steps and messages to one host share connections', async (t) => {
   const before = endpoint.connections;
   for (let i = 0; i < 3; i++) {
     endpoint.respond = respondWith(202, {}, 'ok');
-    assert.equal((await messageSender.send(message(), signal)).kind, 'answered');
+    assert.equal((await messageSender.send(message(), signal)).kind, 'response');
     endpoint.respond = respondWithPlan;
     assert.equal((await stepCaller.call(stepCall(), signal)).kind, 'reply');
   }

@@ -24,6 +24,7 @@ import {
   callTask,
   creation,
   failure,
+  fullHistory,
   INSTANCE,
   invokeTask,
   keptEvent,
@@ -38,7 +39,6 @@ import {
   stepTask,
   T0,
   waitTask,
-  wholeHistory,
 } from '../stores/conformance/samples.js';
 import { openPostgresStore } from '../stores/postgres/index.js';
 import { openPostgresSearchDocuments } from '../stores/postgres/search/index.js';
@@ -80,9 +80,9 @@ async function fill(store: Store): Promise<void> {
   });
   await accounts.createInstance(sampleInstance(OTHER_INSTANCE));
   await accounts.createToken({ ...sampleToken('tok_2', INSTANCE), access: 'read-only', revokedAt: T0 });
-  await accounts.secret({ name: 'cursors', value: 'c'.repeat(40) });
+  await accounts.findOrCreateSecret({ name: 'cursors', value: 'c'.repeat(40) });
   await accounts.countOfDay([{ instanceId: INSTANCE, what: 'budget-exceeded', count: 3, at: T0 }]);
-  await accounts.noteLogin({ userId: 'usr_ann', place: 'here', at: T0 });
+  await accounts.recordLogin({ userId: 'usr_ann', location: 'here', at: T0 });
   const session = { sessionHash: 'h1', userId: 'usr_ann', apiKeyId: 'key_ann', createdAt: T0, expiresAt: T0 + 9 };
   await accounts.createSession({ session });
   const index = {
@@ -124,7 +124,7 @@ async function fill(store: Store): Promise<void> {
       kind: 'take-dead-letter',
       instanceId: INSTANCE,
       dlqId: sampleDeadLetter(done).dlqId,
-      became: { kind: 'resume', runKey: resumed.key, at: T0 },
+      recoveredAs: { kind: 'resume', runKey: resumed.key, at: T0 },
     },
   ]);
   await apply(store, [
@@ -168,7 +168,7 @@ async function queryAll(store: Store): Promise<unknown> {
   for (const { key: runKey } of [active, failed, done, message, child, resumed])
     runs.push(
       await store.loadRun({ runKey }),
-      await wholeHistory(store, { runKey }),
+      await fullHistory(store, { runKey }),
       await store.loadPayload({ runKey }),
       await store.loadJournal({ runKey, from: 0 }),
     );
@@ -189,7 +189,7 @@ async function queryAll(store: Store): Promise<unknown> {
     keys: await accounts.listApiKeys({ userId: 'usr_ann' }),
     audit: await accounts.listAudit({ accountIds: ['usr_ann', 'team_red'], after: null, limit: 50 }),
     secret: await accounts.findSecret({ name: 'cursors' }),
-    login: await accounts.lastLoginAt({ userId: 'usr_ann', place: 'here' }),
+    login: await accounts.lastLoginAt({ userId: 'usr_ann', location: 'here' }),
     session: await accounts.findSession({ sessionHash: 'h1' }),
     indexes: await store.searchIndexes.listIds(),
   };
@@ -347,7 +347,7 @@ describe('a copy of an embedded store in PostgreSQL', { skip: typeof schemas ===
     }
     assert.equal((await copy(file, other.url)).changedTexts, 1);
     const store = await openPostgresStore({ url: other.url, log: LOG });
-    const history = await wholeHistory(store, { runKey: active.key });
+    const history = await fullHistory(store, { runKey: active.key });
     await store.close();
     assert.deepEqual(
       history?.attempts.map((attempt) => attempt.message),

@@ -4,7 +4,7 @@
  */
 import type { Columns, FirstLoad } from '../stores/postgres/connection/first-load.js';
 import { beginFirstLoad } from '../stores/postgres/connection/first-load.js';
-import type { WholeFile } from '../stores/sqlite/connection/whole-store.js';
+import type { DatabaseReader } from '../stores/sqlite/connection/store-reader.js';
 import { ChecksumBuilder, type RowsChecksum } from './checksum.js';
 import type { CopiedTable, SourceRow, TargetRow } from './copied-table.js';
 import { CopyError } from './copy-error.js';
@@ -139,7 +139,7 @@ async function assertRowsMatch(
     );
 }
 
-const indexIdsOf = (store: WholeFile): readonly string[] =>
+const indexIdsOf = (store: DatabaseReader): readonly string[] =>
   [...store.rows('SELECT index_id FROM search_index WHERE deleted = 0 ORDER BY seq')].map((row) => String(row.index_id));
 
 /** Writes and verifies the documents of all indexes. Resolves with the number of documents. */

@@ -3,13 +3,18 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { verifyBackup } from '../backup/checking.js';
 import { MANIFEST_FILE, SEARCH_DIRECTORY, STORE_FILE } from '../backup/contents.js';
-import { openWholeIndex, openWholeStore, type WholeFile, type WholeIndex } from '../stores/sqlite/connection/whole-store.js';
+import {
+  type DatabaseReader,
+  type IndexReader,
+  openIndexReader,
+  openStoreReader,
+} from '../stores/sqlite/connection/store-reader.js';
 import { CopyError } from './copy-error.js';
 
 export interface CopySource {
-  readonly store: WholeFile;
+  readonly store: DatabaseReader;
   /** Opens a search index. Returns null if it has no documents. */
-  openIndex(indexId: string): WholeIndex | null;
+  openIndex(indexId: string): IndexReader | null;
   readonly kind: 'stopped-service' | 'back-up';
   close(): void;
 }
@@ -23,12 +28,12 @@ export async function openCopySource(from: string): Promise<CopySource> {
   const isBackup = isDirectory && existsSync(join(from, MANIFEST_FILE));
   if (isBackup) await verifyBackup(from);
   const file = isDirectory ? join(from, STORE_FILE) : from;
-  const store = openWholeStore({ file, isImmutable: isBackup });
+  const store = openStoreReader({ file, isImmutable: isBackup });
   if (!store) throw new CopyError(`There is no store at ${file}. Set --from to a data directory, a backup or a store file.`);
   const searchDirectory = join(dirname(file), SEARCH_DIRECTORY);
   return {
     store,
-    openIndex: (indexId) => openWholeIndex({ file: join(searchDirectory, `${indexId}.db`), isImmutable: isBackup }),
+    openIndex: (indexId) => openIndexReader({ file: join(searchDirectory, `${indexId}.db`), isImmutable: isBackup }),
     kind: isBackup ? 'back-up' : 'stopped-service',
     close: () => store.close(),
   };

@@ -49,7 +49,7 @@ export interface TracedBench extends Bench {
   advance(ms: number): Promise<void>;
 }
 
-const ACCEPTED = { kind: 'answered', status: 200, headers: {}, body: new Uint8Array() } as const;
+const ACCEPTED = { kind: 'response', status: 200, headers: {}, body: new Uint8Array() } as const;
 
 /** Runs `work` with a traced runtime in memory. `sampler` is a result of `createSampler`. */
 export async function withSpans(

@@ -108,7 +108,7 @@ test('a resumed run has a separate trace, which links to the failed run', async 
     await advance(60 * SECOND);
     const { dlqId } = await letterOf(bench);
     const recovered = await runtime.deadLetters.recover({
-      ...{ kind: 'resume', instanceId: INSTANCE, dlqIds: [dlqId], whenMissing: 'fail', overrides: {} },
+      ...{ kind: 'resume', instanceId: INSTANCE, dlqIds: [dlqId], onMissing: 'fail', overrides: {} },
     });
     assert.equal(recovered.kind, 'recovered');
     await advance(0);
@@ -134,7 +134,7 @@ test('a run and its resumed run belong to the trace of the trigger', async () =>
     isFixed = true;
     const { dlqId } = await letterOf(bench);
     await bench.runtime.deadLetters.recover({
-      ...{ kind: 'resume', instanceId: INSTANCE, dlqIds: [dlqId], whenMissing: 'fail', overrides: {} },
+      ...{ kind: 'resume', instanceId: INSTANCE, dlqIds: [dlqId], onMissing: 'fail', overrides: {} },
     });
     await settle();
     assert.deepEqual(treeOf(bench.spans, parent.spanId), [

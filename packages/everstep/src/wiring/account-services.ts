@@ -16,7 +16,7 @@ import { createSignIn } from '../sign-in/sign-in.js';
 import type { AccountParts, Limits } from './accounts.js';
 import type { Addresses } from './addresses.js';
 import type { Foundation } from './foundation.js';
-import type { Outgoing } from './outgoing.js';
+import type { Senders } from './senders.js';
 
 export type AccountReports = ReturnType<typeof createAccountReports>;
 
@@ -24,7 +24,7 @@ export type AccountReports = ReturnType<typeof createAccountReports>;
 export function createAccountReports(
   { config, accounts, store, upkeepClock, now, random, log, node }: Foundation,
   limits: Limits,
-  { messageSender }: Outgoing,
+  { messageSender }: Senders,
   writes: StoreWrites,
 ) {
   const sender = refuseMessagesWhileClosed(messageSender, writes);
@@ -44,7 +44,7 @@ export function createAccountReports(
 export function createReload(
   { authority }: AccountParts,
   limits: Limits,
-  { clusterWorkers }: Outgoing,
+  { clusterWorkers }: Senders,
   { budgetAlerts, accessFiles }: { readonly budgetAlerts: BudgetAlerts; readonly accessFiles: AccessFiles },
 ): (change: SharedChange) => Promise<void> {
   return async (change) => {
@@ -90,7 +90,7 @@ export async function openAccountServices(
   { config, accounts, now, random, plans, log }: Foundation,
   { authority, notifyAccountChanged }: AccountParts,
   limits: Limits,
-  { runtime, outgoing, addresses }: { readonly runtime: Runtime; readonly outgoing: Outgoing; readonly addresses: Addresses },
+  { runtime, outgoing, addresses }: { readonly runtime: Runtime; readonly outgoing: Senders; readonly addresses: Addresses },
 ) {
   const { proxiedFetch } = outgoing;
   const accountService = createAccountService({

@@ -14,13 +14,13 @@ export type Limits = Awaited<ReturnType<typeof openLimits>>['limits'];
 /** Opens the accounts of the store, and creates the first ones if it is new. */
 export async function openAccounts({ config, store, accounts, node, cluster, clock, now, random }: Foundation) {
   const notifyAccountChanged = (instanceId: string): void => cluster?.notify({ kind: 'account', instanceId });
-  const sharing = cluster ? { sharing: { elapsedMs, notifyChanged: notifyAccountChanged } } : {};
-  const authority = await createAuthority({ store, now: machineTime, namedTokenNow: now, ...sharing });
+  const cacheCoordinator = cluster ? { cacheCoordinator: { elapsedMs, notifyChanged: notifyAccountChanged } } : {};
+  const authority = await createAuthority({ store, now: machineTime, namedTokenNow: now, ...cacheCoordinator });
   const { dataDir, region, adminEmail } = config;
   const startOptions = { dataDir, region, adminEmail, accounts, authority, clock, random };
-  const exclusively: OpenedNode['exclusively'] = (work) => (node ? node.exclusively(work) : work());
-  const installation = node ? await startSharedAccounts({ ...startOptions, exclusively }) : await startAccounts(startOptions);
-  return { authority, installation, exclusively, notifyAccountChanged };
+  const runExclusively: OpenedNode['runExclusively'] = (work) => (node ? node.runExclusively(work) : work());
+  const installation = node ? await startSharedAccounts({ ...startOptions, runExclusively }) : await startAccounts(startOptions);
+  return { authority, installation, runExclusively, notifyAccountChanged };
 }
 
 /** Callbacks into parts that are created after the limits. */
@@ -32,11 +32,11 @@ export interface LimitsOptions {
 
 export async function openLimits(
   { config, accounts, plans, now, random, upkeepClock, virtualClock, log, node }: Foundation,
-  { exclusively }: AccountParts,
+  { runExclusively }: AccountParts,
   { onSpending, documentBytes }: LimitsOptions,
 ) {
   const refusals = new Refusals({ accounts, now, clock: upkeepClock, log });
-  await exclusively(() => recordPrices({ accounts, plans, now, random }));
+  await runExclusively(() => recordPrices({ accounts, plans, now, random }));
   const limits = await createLimits({
     ...{ accounts, plans, now, refusals, onSpending, documentBytes },
     // Advancing a virtual clock makes cached readings outdated.

@@ -20,7 +20,7 @@ import type { OwnListener } from '../step-calls/addresses/address-policy.js';
 import { SERVER_VERSION } from '../step-calls/version.js';
 import { type Addresses, type ListeningAddresses, usesHttps } from './addresses.js';
 import type { Foundation } from './foundation.js';
-import type { Outgoing } from './outgoing.js';
+import type { Senders } from './senders.js';
 
 /** Directory of the dashboard in the published package. */
 const DASHBOARD_DIRECTORY = fileURLToPath(new URL('../../static', import.meta.url));
@@ -44,7 +44,7 @@ type OwnDependencies = Pick<
 /** Creates the dependencies of the APIs from the parts of the server. */
 export async function createApiDependencies(
   { config, store, log, logLevel, metrics, observer, steadyClock, virtualClock, tls, cluster }: Foundation,
-  { slices, replies, pools, clusterWorkers, addressPolicyOf, mailRecipients }: Outgoing,
+  { slices, replies, pools, clusterWorkers, addressPolicyOf, mailRecipients }: Senders,
   addresses: Addresses,
   ownDependencies: OwnDependencies,
 ): Promise<HttpApiDependencies> {

@@ -4,11 +4,11 @@ import type { StoreWrites } from '../runtime/commits/store-writes.js';
 import type { Runtime } from '../runtime/runtime.js';
 import { SERVER_VERSION } from '../step-calls/version.js';
 import type { Foundation } from './foundation.js';
-import type { Outgoing } from './outgoing.js';
+import type { Senders } from './senders.js';
 
 export async function startMetrics(
   { config, closers, metrics, store, cluster, now }: Foundation,
-  { pools }: Outgoing,
+  { pools }: Senders,
   { runtime, writes }: { readonly runtime: Runtime; readonly writes: StoreWrites },
 ): Promise<void> {
   if (!metrics) return;

@@ -64,7 +64,7 @@ it('a slot that was held for a start is free when the start uses the connection 
   const large = harness.connect({ workflows: ['order'], maxConcurrency: 2 });
   const orders = workersOf('qi_1', urlOf('order'));
   const started: string[] = [];
-  const writes = { isOpen: true, isOpenFor: () => true, noteFailure: () => false };
+  const writes = { isOpen: true, isOpenFor: () => true, reportFailure: () => false };
   const slots = new SlotQueue(
     { clock, owners: ONE_OWNER, workers: pools, limits: NO_LIMITS, writes },
     { startDelivery: ({ runKey }) => started.push(runKey), onSlotsLeft: () => {} },

@@ -6,9 +6,9 @@ import { type HelloFrame, MISSED_HEARTBEATS, type ServiceFrame } from '@everstep
 import { LIMITS } from '../config/limits.js';
 import type { Clock } from '../ports/clock.js';
 import { type FrameSocket, type FrameText, writeFrames } from './frame-writer.js';
+import { InactivityTracker } from './inactivity-tracker.js';
 import { type ReceivedFrame, readFrames } from './read-frames.js';
 import { ReadingRate } from './reading-rate.js';
-import { Silence } from './silence.js';
 import { UnexpectedFrames } from './unexpected-frames.js';
 
 /** Details that a worker reported about itself, without its token. */
@@ -122,7 +122,7 @@ export class WorkerLink {
   private startedThrough = 0;
   private outgoingFrames: OutgoingFrame[] = [];
   private isFlushScheduled = false;
-  private readonly silence: Silence;
+  private readonly silence: InactivityTracker;
   private lastSentAt: number;
   private cancelHeartbeat: () => void;
   /** Time when the deadlines are checked next. One timer is enough for all requests, because most of them end long before. */
@@ -142,7 +142,7 @@ export class WorkerLink {
     this.connectedAt = connectedAt;
     const now = elapsedClock.now();
     this.lastSentAt = now;
-    this.silence = new Silence(now, MISSED_HEARTBEATS * heartbeatMs);
+    this.silence = new InactivityTracker(now, MISSED_HEARTBEATS * heartbeatMs);
     this.readingRate = new ReadingRate(now, MISSED_HEARTBEATS * heartbeatMs);
     this.cancelHeartbeat = this.scheduleHeartbeat();
   }

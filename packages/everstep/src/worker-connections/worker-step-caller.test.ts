@@ -311,7 +311,7 @@ it('delivers failure notices, and responds like an endpoint', async () => {
     await worker.turn();
     worker.send({ kind: 'noticed', id: 1, outcome: notice });
     const outcome = await sending;
-    assert.equal(outcome.kind === 'answered' && outcome.status, status);
+    assert.equal(outcome.kind === 'response' && outcome.status, status);
   }
   const refused = await new Harness().caller.send({ ...MESSAGE, signed: null }, never);
   assert.deepEqual(failureOf(refused), ['refused', 'never']);

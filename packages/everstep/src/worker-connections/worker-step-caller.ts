@@ -5,13 +5,13 @@
 import { NON_RETRYABLE_STATUS, type NoticeAnswer, parseJson, parseWorkerUrl, type StepReply } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 import { sentBytesOf } from '../dialects/dialect.js';
-import { Problem, readFields } from '../dialects/frame-fields.js';
+import { InvalidFieldError, readFields } from '../dialects/frame-fields.js';
 import { readVerdict } from '../dialects/native/check-codec.js';
 import { readReply } from '../dialects/native/parse-reply.js';
 import { requestParts as nativeRequestParts } from '../dialects/native/step-codec.js';
 import type { SentRequest } from '../engine/runs/exchanges.js';
 import type { DeliveryFailure } from '../engine/runs/run.js';
-import { processInSlices } from '../fairness/pieces.js';
+import { processInSlices } from '../fairness/process-in-slices.js';
 import { LONG_BYTES, type WorkSlices } from '../fairness/work-slices.js';
 import type { Message, MessageOutcome, MessageSender } from '../ports/message-sender.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
@@ -125,7 +125,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
       const verdict = outcome.kind === 'replied' ? readVerdict(readFields(outcome.reply, 'the reply'), check) : null;
       return verdict ?? cannotTell('the worker did not respond to the replay check');
     } catch (error) {
-      if (error instanceof Problem) return cannotTell(`the worker responded with an invalid frame: ${error.summary}`);
+      if (error instanceof InvalidFieldError) return cannotTell(`the worker responded with an invalid frame: ${error.summary}`);
       if (error instanceof NotAttemptedError) return cannotTell(error.message);
       throw error;
     }
@@ -306,20 +306,20 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
 }
 
 /** Returns the HTTP response of an endpoint with the same outcome, which determines the retries. */
-function messageOutcomeOf(response: NoticeAnswer): Extract<MessageOutcome, { kind: 'answered' }> {
-  if (response.kind === 'handled') return { kind: 'answered', status: 200, headers: {}, body: NO_BODY };
+function messageOutcomeOf(response: NoticeAnswer): Extract<MessageOutcome, { kind: 'response' }> {
+  if (response.kind === 'handled') return { kind: 'response', status: 200, headers: {}, body: NO_BODY };
   const body = Buffer.from(JSON.stringify({ error: response.message }));
   switch (response.retry.kind) {
     case 'never':
-      return { kind: 'answered', status: NON_RETRYABLE_STATUS, headers: { 'nonretryable-error': ['true'] }, body };
+      return { kind: 'response', status: NON_RETRYABLE_STATUS, headers: { 'nonretryable-error': ['true'] }, body };
     case 'after':
       return {
-        kind: 'answered',
+        kind: 'response',
         status: 429,
         headers: { 'retry-after': [String(Math.ceil(response.retry.delayMs / 1000))] },
         body,
       };
     case 'backoff':
-      return { kind: 'answered', status: 500, headers: {}, body };
+      return { kind: 'response', status: 500, headers: {}, body };
   }
 }

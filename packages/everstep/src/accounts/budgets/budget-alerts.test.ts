@@ -10,7 +10,7 @@ import { createBudgets } from './budget.js';
 import { BudgetAlerts } from './budget-alerts.js';
 
 const URL_OF_OWNER = 'http://owner/budget';
-const answered = (status: number): MessageOutcome => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() });
+const answered = (status: number): MessageOutcome => ({ kind: 'response', status, headers: {}, body: new Uint8Array() });
 
 async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL_OF_OWNER }, isShared = false) {
   const harness = await openSpending(t, { budgetDollars: 20, ...more });

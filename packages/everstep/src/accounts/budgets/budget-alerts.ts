@@ -170,10 +170,10 @@ export class BudgetAlerts {
       },
       this.stopController.signal,
     );
-    if (outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300) return true;
+    if (outcome.kind === 'response' && outcome.status >= 200 && outcome.status < 300) return true;
     if (this.stopController.signal.aborted) return false;
-    const status = outcome.kind === 'answered' ? outcome.status : null;
-    const cause = outcome.kind === 'answered' ? 'http' : outcome.failure.cause;
+    const status = outcome.kind === 'response' ? outcome.status : null;
+    const cause = outcome.kind === 'response' ? 'http' : outcome.failure.cause;
     const retryAfterMs = RETRY_DELAYS_MS[retried] ?? null;
     log.warn({ instanceId, cause, status, retried, retryAfterMs }, 'budget alert delivery failed');
     return false;
@@ -183,7 +183,7 @@ export class BudgetAlerts {
     const settled: Promise<void> = work
       .catch((error: unknown) => {
         const { writes = ALWAYS_OPEN, log } = this.options;
-        if (!writes.noteFailure(error))
+        if (!writes.reportFailure(error))
           log.error({ ...logFields, error: String(error) }, 'could not process budget alerts, retrying in 1 s');
         retry();
       })

@@ -1,7 +1,7 @@
 /** Deletes queue instances and lists the ones that are being deleted. */
 import { type AccountRules, done, notFound, refuse } from '../account-rules.js';
-import { type AccountService, type Plan, RIGHTS } from '../account-service.js';
-import { findVisibleInstance, INSTANCE } from './visible-instance.js';
+import { type AccountService, PERMISSIONS, type Plan } from '../account-service.js';
+import { findVisibleInstance, QUEUE_INSTANCE } from './visible-instance.js';
 
 type DeletionPart = Pick<AccountService, 'deleteInstance' | 'listDeletedInstances'>;
 
@@ -26,12 +26,12 @@ export function createInstanceDeletion({
 
   return {
     deleteInstance: (principal, { instanceId, confirm }) =>
-      rules.inTurnOfInstance(principal, instanceId, async () => {
+      rules.withInstanceLock(principal, instanceId, async () => {
         const { userId } = principal.user;
         const lookup = await findVisibleInstance(rules, principal, instanceId, 'transfer');
         if (lookup.kind !== 'found' && !(await isOperator(userId))) return lookup;
         const instance = await accounts.findInstance({ instanceId });
-        if (!instance) return notFound(INSTANCE);
+        if (!instance) return notFound(QUEUE_INSTANCE);
         if (confirm !== instance.name)
           return refuse('conflict', 'the query parameter "confirm" must be the name of the queue instance');
         const { name, region, accountId } = instance;
@@ -46,7 +46,7 @@ export function createInstanceDeletion({
       const roles = new Map((await accountsOf(principal)).map(({ accountId, role }) => [accountId, role]));
       return (await accounts.listDeletedInstances()).flatMap((deleted) => {
         const role = deleted.accountId === null ? undefined : roles.get(deleted.accountId);
-        return role && RIGHTS[role].includes('see') && deleted.emptiedAt === null ? [{ deleted, role, plan }] : [];
+        return role && PERMISSIONS[role].includes('see') && deleted.emptiedAt === null ? [{ deleted, role, plan }] : [];
       });
     },
   };

@@ -3,7 +3,7 @@ import { LIMITS } from '../../config/limits.js';
 import { type AccountRules, notFound, refuse } from '../account-rules.js';
 import type { AccountService } from '../account-service.js';
 import type { Plans } from '../plans/plans.js';
-import { type ChangeInstance, type FindInstance, INSTANCE } from './visible-instance.js';
+import { type ChangeInstance, type FindInstance, QUEUE_INSTANCE } from './visible-instance.js';
 
 export interface InstanceBillingOptions {
   readonly rules: AccountRules;
@@ -21,7 +21,7 @@ export function createInstanceBilling(
 
   return {
     setBudget: (principal, { instanceId, dollars }) =>
-      rules.inTurnOfInstance(principal, instanceId, async () => {
+      rules.withInstanceLock(principal, instanceId, async () => {
         const lookup = await find(principal, instanceId, 'pay');
         if (lookup.kind !== 'found') return lookup;
         const { minBudgetDollars, maxBudgetDollars } = LIMITS;
@@ -39,7 +39,7 @@ export function createInstanceBilling(
       }),
 
     setBudgetAlert: (principal, { instanceId, url }) =>
-      rules.inTurnOfInstance(principal, instanceId, async () => {
+      rules.withInstanceLock(principal, instanceId, async () => {
         const lookup = await find(principal, instanceId, 'pay');
         if (lookup.kind !== 'found') return lookup;
         if (url !== null && !URL.canParse(url)) return refuse('invalid', 'body.url must be an absolute http or https URL');
@@ -50,13 +50,13 @@ export function createInstanceBilling(
       }),
 
     setPlan: (principal, { instanceId, plan }) =>
-      rules.inTurnOfInstance(principal, instanceId, async () => {
+      rules.withInstanceLock(principal, instanceId, async () => {
         const isOperator = await options.isOperator(principal.user.userId);
         const lookup = await find(principal, instanceId, 'see');
         if (lookup.kind !== 'found' && !isOperator) return lookup;
         if (!isOperator) return refuse('forbidden', 'only an operator of this installation can set plans');
         const instance = await accounts.findInstance({ instanceId });
-        if (!instance) return notFound(INSTANCE);
+        if (!instance) return notFound(QUEUE_INSTANCE);
         const newPlan = plans.find(plan);
         const planNames = plans.all.map(({ name }) => name);
         if (!newPlan) return refuse('invalid', `body.plan_name must be one of ${planNames.join(', ')}`);

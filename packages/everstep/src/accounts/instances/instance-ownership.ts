@@ -5,7 +5,7 @@ import type { QueueInstance, TokenRecord } from '../../ports/stores/account-stor
 import { type AccountRules, done, notFound, refuse } from '../account-rules.js';
 import type { AccountService, Principal } from '../account-service.js';
 import type { Plans } from '../plans/plans.js';
-import type { LimitOf } from '../quotas/account-limits.js';
+import type { LimitLookup } from '../quotas/account-limits.js';
 import type { ViewInstance } from './instance-views.js';
 import type { ChangeInstance, FindInstance } from './visible-instance.js';
 
@@ -19,7 +19,7 @@ export interface InstanceOwnershipOptions {
   /** Returns the records of new permanent tokens of an instance. */
   readonly newTokens: (instanceId: string) => readonly TokenRecord[];
   readonly plans: Plans;
-  readonly limitOf: LimitOf;
+  readonly limitOf: LimitLookup;
   readonly isOperator: (userId: string) => Promise<boolean>;
   /** Called after an instance has changed, so that no outdated state remains in use. */
   readonly onInstanceChanged: (instanceId: string) => unknown;
@@ -45,12 +45,12 @@ export function createInstanceOwnership(
 
   return {
     createInstance: (principal, { name, region, teamId }) =>
-      rules.inTurnOfUser(principal, async () => {
+      rules.withUserLock(principal, async () => {
         if (!REGIONS.some((knownRegion) => knownRegion === region))
           return refuse('invalid', `region must be one of ${REGIONS.join(', ')}`);
         const accountId = teamId ?? principal.user.userId;
-        const rightCheck = await rules.checkRight(principal, accountId, 'change', 'team');
-        if (rightCheck.kind !== 'allowed') return rightCheck;
+        const permissionCheck = await rules.checkPermission(principal, accountId, 'change', 'team');
+        if (permissionCheck.kind !== 'allowed') return permissionCheck;
         const refusal = await checkInstanceLimit(principal, accountId);
         if (refusal) return refusal;
         const isOperator = await options.isOperator(principal.user.userId);
@@ -70,11 +70,11 @@ export function createInstanceOwnership(
         const entry = { action: 'queue.create', subject: instanceId, details: { name, region }, accountIds: [accountId] };
         await accounts.createInstance(instance, rules.audit(principal, entry), newTokens(instanceId));
         await options.onInstanceChanged(instanceId);
-        return done(await view(instance, rightCheck.role));
+        return done(await view(instance, permissionCheck.role));
       }, [teamId ?? principal.user.userId]),
 
     moveToTeam: (principal, { instanceId, teamId }) =>
-      rules.inTurnOfUser(principal, async () => {
+      rules.withUserLock(principal, async () => {
         const lookup = await find(principal, instanceId, 'transfer');
         if (lookup.kind !== 'found') return lookup;
         // Checks only the format of the id, so that the response does not reveal whether the account exists.
@@ -84,8 +84,8 @@ export function createInstanceOwnership(
             'body.target_team_id is the id of a personal account; moving to a personal account is not supported',
           );
         if (!(await accounts.findTeam({ teamId }))) return notFound('team');
-        const rightCheck = await rules.checkRight(principal, teamId, 'change', 'team');
-        if (rightCheck.kind !== 'allowed') return rightCheck;
+        const permissionCheck = await rules.checkPermission(principal, teamId, 'change', 'team');
+        if (permissionCheck.kind !== 'allowed') return permissionCheck;
         if (lookup.owner === teamId) return done(null);
         const refusal = await checkInstanceLimit(principal, teamId);
         if (refusal) return refusal;

@@ -1,9 +1,9 @@
 /** Rules of queue instances: listings and tokens, combined with the rules of ownership, billing, usage and outbound requests. */
 import type { TokenRecord } from '../../ports/stores/account-store.js';
 import { type AccountRules, done, notFound } from '../account-rules.js';
-import { type AccountService, type InstanceView, RIGHTS, type StorageUsage } from '../account-service.js';
+import { type AccountService, type InstanceView, PERMISSIONS, type StorageUsage } from '../account-service.js';
 import type { Plans } from '../plans/plans.js';
-import type { LimitOf } from '../quotas/account-limits.js';
+import type { LimitLookup } from '../quotas/account-limits.js';
 import type { Authority } from '../tokens/authority.js';
 import { createInstanceBilling } from './instance-billing.js';
 import { createInstanceOwnership } from './instance-ownership.js';
@@ -11,13 +11,13 @@ import { createInstanceUsage } from './instance-usage.js';
 import { usersOf } from './instance-users.js';
 import { createInstanceViews } from './instance-views.js';
 import { createOutboundRules } from './outbound-rules.js';
-import { type ChangeInstance, type FindInstance, findVisibleInstance, INSTANCE } from './visible-instance.js';
+import { type ChangeInstance, type FindInstance, findVisibleInstance, QUEUE_INSTANCE } from './visible-instance.js';
 
 export interface InstanceRulesOptions {
   readonly rules: AccountRules;
   readonly authority: Pick<Authority, 'newToken' | 'dropRevoked' | 'tokenOf'>;
   readonly plans: Plans;
-  readonly limitOf: LimitOf;
+  readonly limitOf: LimitLookup;
   readonly isOperator: (userId: string) => Promise<boolean>;
   /** Called after an instance has changed, so that no outdated state remains in use. */
   readonly onInstanceChanged: (instanceId: string) => unknown;
@@ -52,7 +52,7 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
   const { accounts, now } = rules;
   const view = createInstanceViews({ rules, authority, plans });
 
-  const find: FindInstance = (principal, instanceId, right) => findVisibleInstance(rules, principal, instanceId, right);
+  const find: FindInstance = (principal, instanceId, permission) => findVisibleInstance(rules, principal, instanceId, permission);
 
   const newTokens = (instanceId: string): readonly TokenRecord[] => [
     authority.newToken({ instanceId, access: 'read-write' }),
@@ -63,7 +63,7 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
     const audit = rules.audit(principal, { ...entry, subject: instanceId });
     const changedInstance = await accounts.changeInstance({ instanceId, change: instanceChange, audit });
     await options.onInstanceChanged(instanceId);
-    return changedInstance ? done(null) : notFound(INSTANCE);
+    return changedInstance ? done(null) : notFound(QUEUE_INSTANCE);
   };
 
   return {
@@ -78,7 +78,7 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
       const views: InstanceView[] = [];
       for (const instance of await accounts.instancesOf({ accountIds: [...roles.keys()] })) {
         const role = instance.accountId === undefined ? undefined : roles.get(instance.accountId);
-        if (role && RIGHTS[role].includes('see')) views.push(await view(instance, role));
+        if (role && PERMISSIONS[role].includes('see')) views.push(await view(instance, role));
       }
       return views;
     },
@@ -91,14 +91,14 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
     async accessTo(principal, instanceId) {
       const lookup = await find(principal, instanceId, 'see');
       if (lookup.kind !== 'found') return lookup;
-      const access = RIGHTS[lookup.role].includes('use') ? 'read-write' : 'read-only';
+      const access = PERMISSIONS[lookup.role].includes('use') ? 'read-write' : 'read-only';
       return done({ instance: lookup.instance, access });
     },
 
     usersOf: (instanceId) => usersOf(accounts, instanceId),
 
     rotateTokens: (principal, instanceId) =>
-      rules.inTurnOfInstance(principal, instanceId, async () => {
+      rules.withInstanceLock(principal, instanceId, async () => {
         const lookup = await find(principal, instanceId, 'change');
         if (lookup.kind !== 'found') return lookup;
         const entry = { action: 'queue.rotate-token', subject: instanceId, accountIds: [lookup.owner] };

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
-import type { Sharing } from '../sharing.js';
+import type { CacheCoordinator } from '../cache-coordinator.js';
 import { createAuthority } from '../tokens/authority.js';
 
 const NOW = 1_700_000_000_000;
@@ -27,7 +27,8 @@ async function open(t: TestContext) {
     accountId: 'usr_ann',
     ...keys,
   });
-  const authority = (sharing?: Sharing) => createAuthority({ store, now: () => NOW, ...(sharing ? { sharing } : {}) });
+  const authority = (cacheCoordinator?: CacheCoordinator) =>
+    createAuthority({ store, now: () => NOW, ...(cacheCoordinator ? { cacheCoordinator } : {}) });
   return { store, accounts, authority };
 }
 
@@ -116,8 +117,8 @@ test('another process learns of a workflow origin through a notification, or aft
   const { authority } = await open(t);
   let elapsed = 0;
   const changed: string[] = [];
-  const sharing = { elapsedMs: () => elapsed, notifyChanged: (instanceId: string) => void changed.push(instanceId) };
-  const [one, two] = [await authority(sharing), await authority(sharing)];
+  const cacheCoordinator = { elapsedMs: () => elapsed, notifyChanged: (instanceId: string) => void changed.push(instanceId) };
+  const [one, two] = [await authority(cacheCoordinator), await authority(cacheCoordinator)];
   await one.recordWorkflowOrigin(ID, APP);
   assert.deepEqual(changed, [ID]);
   assert.equal(two.messageKeyFor(ID, CUSTOMER), null);

@@ -68,7 +68,7 @@ export interface InstanceSignaturesOptions {
   readonly read: (instanceId: string) => Promise<QueueInstance | null>;
   readonly auditOf: (instanceId: string, action: AuditedAction) => Promise<AuditEntry>;
   /** Runs the work after earlier changes of keys of the instance, in any process, then notifies the other processes. */
-  readonly inTurn: <Result>(instanceId: string, work: () => Promise<Result>) => Promise<Result>;
+  readonly withLock: <Result>(instanceId: string, work: () => Promise<Result>) => Promise<Result>;
   /** Notifies the other processes. */
   readonly notifyChanged: (instanceId: string) => void;
 }
@@ -84,7 +84,7 @@ const settingsOf = (instance: QueueInstance): SignatureSettings => {
 };
 
 export function createInstanceSignatures(options: InstanceSignaturesOptions): InstanceSignatures {
-  const { accounts, recall, find, read, auditOf, inTurn } = options;
+  const { accounts, recall, find, read, auditOf, withLock } = options;
   /** Writes of origins in progress. */
   const writesInProgress = new Map<string, Promise<void>>();
 
@@ -127,7 +127,7 @@ export function createInstanceSignatures(options: InstanceSignaturesOptions): In
       return instance && settingsOf(instance);
     },
     changeSignatureSettings: (instanceId, { origins, ed25519 }, author) =>
-      inTurn(instanceId, async () => {
+      withLock(instanceId, async () => {
         const keyPairs = (await read(instanceId))?.keyPairs ?? newKeyPairs();
         const details = {
           ...(origins === undefined ? {} : { origins: origins === null ? null : origins.join(' ') }),
@@ -144,7 +144,7 @@ export function createInstanceSignatures(options: InstanceSignaturesOptions): In
         );
       }),
     rotateKeyPairs: (instanceId, author) =>
-      inTurn(instanceId, async () => {
+      withLock(instanceId, async () => {
         const keyPairs = (await read(instanceId))?.keyPairs;
         if (!keyPairs) return null;
         const action = { action: 'queue.rotate-key-pairs', subject: instanceId, details: {} };

@@ -1,10 +1,10 @@
 /** Builds the view of an instance for a user, with the tokens if the role of the user may use them. */
 import type { QueueInstance, Role } from '../../ports/stores/account-store.js';
 import type { AccountRules } from '../account-rules.js';
-import { type InstanceView, RIGHTS } from '../account-service.js';
+import { type InstanceView, PERMISSIONS } from '../account-service.js';
 import type { Plans } from '../plans/plans.js';
 import type { Authority } from '../tokens/authority.js';
-import type { Access } from '../tokens/caller.js';
+import type { TokenAccess } from '../tokens/caller.js';
 import { countsSince } from './instance-usage.js';
 
 export type ViewInstance = (instance: QueueInstance, role: Role) => Promise<InstanceView>;
@@ -23,7 +23,7 @@ export function createInstanceViews(options: {
    */
   async function tokensOf(instanceId: string): Promise<{ readonly token?: string; readonly readOnlyToken?: string }> {
     const validTokens = (await accounts.listTokens({ instanceId })).filter(({ revokedAt }) => revokedAt === null);
-    const newestToken = async (access: Access): Promise<string | undefined> => {
+    const newestToken = async (access: TokenAccess): Promise<string | undefined> => {
       const record = validTokens.findLast((token) => token.access === access);
       return record && authority.tokenOf(record);
     };
@@ -32,7 +32,7 @@ export function createInstanceViews(options: {
   }
 
   return async (instance, role) => {
-    const tokens = RIGHTS[role].includes('use') ? await tokensOf(instance.instanceId) : {};
+    const tokens = PERMISSIONS[role].includes('use') ? await tokensOf(instance.instanceId) : {};
     const { requestsToday } = await countsSince(rules, instance.instanceId, now());
     return { instance, role, plan: plans.planOf(instance), requestsToday, ...tokens };
   };

@@ -47,7 +47,7 @@ export function createOutboundRules({ rules, find, change, isOperator }: Outboun
     },
 
     setOutboundRules: (principal, { instanceId, deny, only }) =>
-      rules.inTurnOfInstance(principal, instanceId, async () => {
+      rules.withInstanceLock(principal, instanceId, async () => {
         const lookup = await find(principal, instanceId, 'change');
         if (lookup.kind !== 'found') return lookup;
         const refusal = checkEntries('deny', deny) ?? checkEntries('only', only ?? []);
@@ -59,7 +59,7 @@ export function createOutboundRules({ rules, find, change, isOperator }: Outboun
       }),
 
     setAllowedDestinations: (principal, { instanceId, allow }) =>
-      rules.inTurnOfInstance(principal, instanceId, async () => {
+      rules.withInstanceLock(principal, instanceId, async () => {
         const { userId } = principal.user;
         const lookup = await find(principal, instanceId, 'see');
         const isCallerOperator = await isOperator(userId);

@@ -1,16 +1,16 @@
 /** Finds an instance that has an owner, and the role of the caller in the owning account. */
 import type { InstanceChange, QueueInstance, Role } from '../../ports/stores/account-store.js';
 import { type AccountRules, type Change, notFound, type Refusal } from '../account-rules.js';
-import type { Outcome, Principal, Right } from '../account-service.js';
+import type { Outcome, Permission, Principal } from '../account-service.js';
 
-export const INSTANCE = 'queue instance';
+export const QUEUE_INSTANCE = 'queue instance';
 
 export type InstanceLookup =
   | { readonly kind: 'found'; readonly instance: QueueInstance; readonly owner: string; readonly role: Role }
   | Refusal;
 
-export type FindInstance = (principal: Principal, instanceId: string, right: Right) => Promise<InstanceLookup>;
-/** Changes the instance after the caller's rights were checked. */
+export type FindInstance = (principal: Principal, instanceId: string, permission: Permission) => Promise<InstanceLookup>;
+/** Changes the instance after the caller's permissions were checked. */
 export type ChangeInstance = (
   principal: Principal,
   instanceId: string,
@@ -23,11 +23,11 @@ export async function findVisibleInstance(
   rules: AccountRules,
   principal: Principal,
   instanceId: string,
-  right: Right,
+  permission: Permission,
 ): Promise<InstanceLookup> {
   const instance = await rules.accounts.findInstance({ instanceId });
   const owner = instance?.accountId;
-  if (!instance || owner === undefined) return notFound(INSTANCE);
-  const rightCheck = await rules.checkRight(principal, owner, right, INSTANCE);
-  return rightCheck.kind === 'allowed' ? { kind: 'found', instance, owner, role: rightCheck.role } : rightCheck;
+  if (!instance || owner === undefined) return notFound(QUEUE_INSTANCE);
+  const permissionCheck = await rules.checkPermission(principal, owner, permission, QUEUE_INSTANCE);
+  return permissionCheck.kind === 'allowed' ? { kind: 'found', instance, owner, role: permissionCheck.role } : permissionCheck;
 }

@@ -14,7 +14,7 @@ export type AccountLimit =
   | 'maxTeamMembers';
 
 /** Returns the largest limit of these plans, or the limit for new instances if there are no plans. Null means no limit. */
-export function limitOfAccount(
+export function largestLimit(
   { planForNewInstances }: Pick<Plans, 'planForNewInstances'>,
   plans: readonly Plan[],
   limitName: AccountLimit,
@@ -30,14 +30,14 @@ export interface AccountLimitsOptions {
 }
 
 /** Returns the account's limit, or `Infinity` if its plans have none. `userId` is the user who wants to create something. */
-export type LimitOf = (limitName: AccountLimit, accountId: string, userId: string) => Promise<number>;
+export type LimitLookup = (limitName: AccountLimit, accountId: string, userId: string) => Promise<number>;
 
-export const createLimitOf =
-  ({ accounts, plans, isOperator }: AccountLimitsOptions): LimitOf =>
+export const createLimitLookup =
+  ({ accounts, plans, isOperator }: AccountLimitsOptions): LimitLookup =>
   async (limitName, accountId, userId) => {
     const instances = await accounts.instancesOf({ accountIds: [accountId] });
     if (instances.length === 0 && (await isOperator(userId))) return Number.POSITIVE_INFINITY;
-    const limit = limitOfAccount(
+    const limit = largestLimit(
       plans,
       instances.map((instance) => plans.planOf(instance)),
       limitName,

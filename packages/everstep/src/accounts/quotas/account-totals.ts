@@ -6,8 +6,8 @@ import type { AccountStore } from '../../ports/stores/account-store.js';
 import type { Plan } from '../account-service.js';
 import { FRESH_MS } from '../instances/instance-cache.js';
 import type { Plans } from '../plans/plans.js';
-import { type AccountLimit, limitOfAccount } from './account-limits.js';
-import { LatestBytes, MAX_CACHED_ACCOUNTS } from './latest-bytes.js';
+import { type AccountLimit, largestLimit } from './account-limits.js';
+import { MAX_CACHED_ACCOUNTS, StoredBytesCache } from './stored-bytes-cache.js';
 
 export interface AccountTotals {
   readonly storedBytes: number;
@@ -34,12 +34,12 @@ interface CachedTotals {
 
 export class AccountTotalsCache {
   private readonly options: AccountTotalsCacheOptions;
-  private readonly documentBytes: LatestBytes;
+  private readonly documentBytes: StoredBytesCache;
   private readonly cachedTotals = new Map<string, CachedTotals>();
 
   constructor(options: AccountTotalsCacheOptions) {
     this.options = options;
-    this.documentBytes = new LatestBytes(options.documentBytes ?? (async () => 0));
+    this.documentBytes = new StoredBytesCache(options.documentBytes ?? (async () => 0));
   }
 
   get(accountId: string): Promise<AccountTotals> {
@@ -67,7 +67,7 @@ export class AccountTotalsCache {
   }
 
   limit(totals: AccountTotals, limitName: AccountLimit): number | null {
-    return limitOfAccount(this.options.plans, totals.plans, limitName);
+    return largestLimit(this.options.plans, totals.plans, limitName);
   }
 
   private async read(accountId: string): Promise<AccountTotals> {

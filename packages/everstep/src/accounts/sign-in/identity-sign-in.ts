@@ -109,7 +109,7 @@ export function createIdentityRules({ rules, startSession, countFailure }: Ident
     countFailedSignIn: countFailure,
 
     signIn: (request) =>
-      rules.inTurn(async () => {
+      rules.withLock(async () => {
         const userResult = await findOrCreateUser(request);
         if (!('user' in userResult)) return { kind: 'refused', reason: userResult.reason };
         const { userId } = userResult.user;

@@ -28,7 +28,7 @@ export function createLinkedIdentities(rules: AccountRules): Pick<AccountService
     },
 
     unlinkIdentityOf: (principal, { userId, identityId }) =>
-      rules.inTurnOfUser(principal, async () => {
+      rules.withUserLock(principal, async () => {
         const lookup = await findUserFor(rules, principal, userId, 'operator-or-self');
         if (lookup.kind !== 'found') return lookup;
         const identities = await listIdentities(userId);

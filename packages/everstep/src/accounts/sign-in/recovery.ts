@@ -25,7 +25,7 @@ export function createRecovery({ rules, countFailure }: RecoveryOptions): Pick<A
 
   return {
     createRecoveryLink: (principal, userId) =>
-      rules.inTurnOfUser(principal, async () => {
+      rules.withUserLock(principal, async () => {
         const user = (await isOperator(rules, principal.user.userId)) ? await accounts.findUser({ userId }) : null;
         if (!user) return notFound('user');
         if (user.disabledAt !== undefined) return refuse('conflict', 'the user is disabled; enable the user first');
@@ -48,7 +48,7 @@ export function createRecovery({ rules, countFailure }: RecoveryOptions): Pick<A
         return NO_LINK;
       }
       const { userId } = user;
-      return rules.inTurn(async () => {
+      return rules.withLock(async () => {
         const at = now();
         const apiKey = rules.newSecret('ek');
         const apiKeyId = rules.newId('key');

@@ -27,7 +27,7 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
     // An invalid secret takes no turn, so that it cannot delay the changes of accounts.
     if (!(await pendingInvitations.find(secret, address))) return NO_INVITATION;
     const findTeamId = async () => (await accounts.findInvitation({ secretHash: hashOfInvitation(secret) }))?.teamId ?? null;
-    return rules.inTurnOfOwner(principal, findTeamId, async () => {
+    return rules.withOwnerLock(principal, findTeamId, async () => {
       const invitation = await pendingInvitations.find(secret, address);
       return invitation ? reply(invitation) : NO_INVITATION;
     });

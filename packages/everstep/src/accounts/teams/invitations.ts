@@ -6,7 +6,7 @@ import type { AccountService, Outcome, Principal, PutMemberResult } from '../acc
 import { hashOfInvitation, isPending } from './pending-invitations.js';
 
 export interface Invitations extends Pick<AccountService, 'listInvitations' | 'revokeInvitation'> {
-  /** Invites an email address. The caller has checked the rights, and runs in the turn of the team. */
+  /** Invites an email address. The caller has checked the permissions and holds the lock of the team. */
   invite(
     principal: Principal,
     request: { readonly teamId: string; readonly email: string; readonly role: Role },
@@ -53,19 +53,21 @@ export function createInvitations(rules: AccountRules): Invitations {
 
     async listInvitations(principal, teamId) {
       if (!(await accounts.findTeam({ teamId }))) return notFound('team');
-      const rightCheck = await rules.checkRight(principal, teamId, 'manage-members', 'team');
-      return rightCheck.kind === 'allowed' ? done(filterPending(await accounts.listInvitations({ teamId }))) : rightCheck;
+      const permissionCheck = await rules.checkPermission(principal, teamId, 'manage-members', 'team');
+      return permissionCheck.kind === 'allowed'
+        ? done(filterPending(await accounts.listInvitations({ teamId })))
+        : permissionCheck;
     },
 
     revokeInvitation: (principal, invitationId) =>
-      rules.inTurnOfOwner(
+      rules.withOwnerLock(
         principal,
         async () => (await accounts.findInvitation({ invitationId }))?.teamId ?? null,
         async () => {
           const invitation = await accounts.findInvitation({ invitationId });
           const { teamId, email } = invitation ?? {};
-          const rightCheck = await rules.checkRight(principal, teamId, 'manage-members', 'invitation');
-          if (rightCheck.kind !== 'allowed') return rightCheck;
+          const permissionCheck = await rules.checkPermission(principal, teamId, 'manage-members', 'invitation');
+          if (permissionCheck.kind !== 'allowed') return permissionCheck;
           if (teamId === undefined || email === undefined) return notFound('invitation');
           const change = { action: 'team.revoke-invitation', subject: teamId, details: { email }, accountIds: [teamId] };
           const isDeleted = await accounts.deleteInvitation({ invitationId, audit: rules.audit(principal, change) });

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { LIMITS } from '../../config/limits.js';
 import type { InvitationRecord } from '../../ports/stores/account-store.js';
 import { type AccountRules, type Refusal, refuse } from '../account-rules.js';
-import { type AcceptedInvitation, RIGHTS } from '../account-service.js';
-import type { LimitOf } from '../quotas/account-limits.js';
+import { type AcceptedInvitation, PERMISSIONS } from '../account-service.js';
+import type { LimitLookup } from '../quotas/account-limits.js';
 
 const SECRET = /^inv_[A-Za-z0-9_-]{43}$/;
 export const hashOfInvitation = (secret: string): string => createHash('sha256').update(secret).digest('hex');
@@ -18,7 +18,7 @@ export const NO_INVITATION = refuse(
 
 export interface InvitationOptions {
   readonly rules: AccountRules;
-  readonly limitOf: LimitOf;
+  readonly limitOf: LimitLookup;
   /** Counts an invalid secret as a failed login from the address. */
   readonly countFailure: (client: { readonly address: string }) => void;
 }
@@ -40,7 +40,7 @@ export function createPendingInvitations({ rules, limitOf, countFailure }: Invit
   async function inviterCanInvite({ teamId, invitedBy, role }: InvitationRecord): Promise<boolean> {
     const inviterRole = await accounts.roleOf({ accountId: teamId, userId: invitedBy });
     return (
-      inviterRole !== null && RIGHTS[inviterRole].includes('manage-members') && (role !== 'owner' || inviterRole === 'owner')
+      inviterRole !== null && PERMISSIONS[inviterRole].includes('manage-members') && (role !== 'owner' || inviterRole === 'owner')
     );
   }
 

@@ -1,9 +1,9 @@
-/** Creates and deletes teams, and adds, changes and removes their members, if the caller has the right. */
+/** Creates and deletes teams, and adds, changes and removes their members, if the caller has the permission. */
 import { LIMITS } from '../../config/limits.js';
 import type { MemberRecord, Role, TeamRecord } from '../../ports/stores/account-store.js';
-import { type AccountRules, done, notFound, type Refusal, type RightCheck, refuse } from '../account-rules.js';
-import type { AccountService, Principal, Right } from '../account-service.js';
-import type { LimitOf } from '../quotas/account-limits.js';
+import { type AccountRules, done, notFound, type PermissionCheck, type Refusal, refuse } from '../account-rules.js';
+import type { AccountService, Permission, Principal } from '../account-service.js';
+import type { LimitLookup } from '../quotas/account-limits.js';
 import type { Invitations } from './invitations.js';
 
 type TeamPart = Pick<AccountService, 'listTeams' | 'createTeam' | 'deleteTeam' | 'listMembers' | 'putMember' | 'removeMember'>;
@@ -11,7 +11,7 @@ type TeamPart = Pick<AccountService, 'listTeams' | 'createTeam' | 'deleteTeam' |
 const LAST_OWNER = refuse('conflict', 'a team must have at least one owner; delete the team instead');
 
 /** Returns whether a caller who is not an owner would change an owner or make one. An admin could thus take over the team. */
-const lacksOwnerRight = (callerRole: Role, ...roles: (Role | undefined)[]): boolean =>
+const lacksOwnerRole = (callerRole: Role, ...roles: (Role | undefined)[]): boolean =>
   callerRole !== 'owner' && roles.includes('owner');
 
 function teamLimitRefusal(teams: readonly { readonly role: Role }[], maxOwned: number): Refusal | null {
@@ -28,20 +28,20 @@ function teamSizeRefusal(memberCount: number, maxMembers: number): Refusal | nul
   return refuse('conflict', `this team has reached its limit of members (maxTeamMembers: ${maxMembers}); remove one first`);
 }
 
-export function createTeamRules(rules: AccountRules, invitations: Pick<Invitations, 'invite'>, limitOf: LimitOf): TeamPart {
+export function createTeamRules(rules: AccountRules, invitations: Pick<Invitations, 'invite'>, limitOf: LimitLookup): TeamPart {
   const { accounts, now } = rules;
 
-  /** Checks a right in a team. A personal account is not a team, not even the user's own. */
-  async function checkTeamRight(principal: Principal, teamId: string, right: Right): Promise<RightCheck> {
+  /** Checks a permission in a team. A personal account is not a team, not even the user's own. */
+  async function checkTeamPermission(principal: Principal, teamId: string, permission: Permission): Promise<PermissionCheck> {
     if (!(await accounts.findTeam({ teamId }))) return notFound('team');
-    return rules.checkRight(principal, teamId, right, 'team');
+    return rules.checkPermission(principal, teamId, permission, 'team');
   }
 
   return {
     listTeams: ({ user }) => accounts.listTeams({ userId: user.userId }),
 
     createTeam: (principal, name) =>
-      rules.inTurnOfUser(principal, async () => {
+      rules.withUserLock(principal, async () => {
         const { userId, email } = principal.user;
         const refusal = teamLimitRefusal(await accounts.listTeams({ userId }), await limitOf('maxTeams', userId, userId));
         if (refusal) return refusal;
@@ -53,9 +53,9 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
       }, [principal.user.userId]),
 
     deleteTeam: (principal, teamId) =>
-      rules.inTurnOfUser(principal, async () => {
-        const rightCheck = await checkTeamRight(principal, teamId, 'transfer');
-        if (rightCheck.kind !== 'allowed') return rightCheck;
+      rules.withUserLock(principal, async () => {
+        const check = await checkTeamPermission(principal, teamId, 'transfer');
+        if (check.kind !== 'allowed') return check;
         // The deleted account has no members, so the entry also belongs to the user who deleted it.
         const accountIds = [teamId, principal.user.userId];
         const audit = rules.audit(principal, { action: 'team.delete', subject: teamId, accountIds });
@@ -64,24 +64,24 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
             return done(null);
           case 'not-found':
             return notFound('team');
-          case 'owns-something':
+          case 'owns-resources':
             return refuse('conflict', 'the team owns queue instances or search indexes; move or delete them first');
         }
       }, [teamId]),
 
     async listMembers(principal, teamId) {
-      const rightCheck = await checkTeamRight(principal, teamId, 'see');
-      return rightCheck.kind === 'allowed' ? done(await accounts.listMembers({ teamId })) : rightCheck;
+      const check = await checkTeamPermission(principal, teamId, 'see');
+      return check.kind === 'allowed' ? done(await accounts.listMembers({ teamId })) : check;
     },
 
     putMember: (principal, { teamId, email: rawEmail, role }) =>
-      rules.inTurnOfUser(principal, async () => {
+      rules.withUserLock(principal, async () => {
         const email = rawEmail.toLowerCase();
-        const rightCheck = await checkTeamRight(principal, teamId, 'manage-members');
-        if (rightCheck.kind !== 'allowed') return rightCheck;
+        const check = await checkTeamPermission(principal, teamId, 'manage-members');
+        if (check.kind !== 'allowed') return check;
         const members = await accounts.listMembers({ teamId });
         const member = members.find((candidate) => candidate.email === email);
-        if (lacksOwnerRight(rightCheck.role, member?.role, role))
+        if (lacksOwnerRole(check.role, member?.role, role))
           return refuse('forbidden', 'only an owner of the team can make another member an owner, or change an owner');
         const memberLimit = () => limitOf('maxTeamMembers', teamId, principal.user.userId);
         const refusal = member ? null : teamSizeRefusal(members.length, await memberLimit());
@@ -97,14 +97,13 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
       }, [teamId]),
 
     removeMember: (principal, { teamId, email: rawEmail }) =>
-      rules.inTurnOfUser(principal, async () => {
+      rules.withUserLock(principal, async () => {
         const email = rawEmail.toLowerCase();
-        const rightCheck = await checkTeamRight(principal, teamId, email === principal.user.email ? 'see' : 'manage-members');
-        if (rightCheck.kind !== 'allowed') return rightCheck;
+        const check = await checkTeamPermission(principal, teamId, email === principal.user.email ? 'see' : 'manage-members');
+        if (check.kind !== 'allowed') return check;
         const member = (await accounts.listMembers({ teamId })).find((candidate) => candidate.email === email);
         if (!member) return refuse('not-found', 'the team has no member with this email');
-        if (lacksOwnerRight(rightCheck.role, member.role))
-          return refuse('forbidden', 'only an owner of the team can remove an owner');
+        if (lacksOwnerRole(check.role, member.role)) return refuse('forbidden', 'only an owner of the team can remove an owner');
         const { userId } = member;
         const details = { email, from: member.role, to: null };
         const change = { action: 'team.remove-member', subject: teamId, details, accountIds: [teamId, userId] };

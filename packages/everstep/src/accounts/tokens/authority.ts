@@ -5,11 +5,12 @@
  * process that makes a change notifies the others.
  */
 import { randomBytes } from 'node:crypto';
-import { markWithRequest } from '../../audit/audited-request.js';
+import { withRequestDetails } from '../../audit/audited-request.js';
 import { newKey } from '../../engine/ids.js';
 import type { AccountStore, OutboundRules } from '../../ports/stores/account-store.js';
 import type { AuditEntry, Store, TokenRecord } from '../../ports/stores/store.js';
 import { KEY_RINGS, KeyRing } from '../../secrets/key-ring.js';
+import type { CacheCoordinator } from '../cache-coordinator.js';
 import {
   type AuditedAction,
   type ChangeAuthor,
@@ -18,9 +19,8 @@ import {
   type InstanceSignaturesOptions,
   type SigningKeys,
 } from '../instances/instance-signatures.js';
-import { Turns } from '../quotas/turns.js';
-import type { Sharing } from '../sharing.js';
-import type { Access, Caller } from './caller.js';
+import { AccountLocks } from '../quotas/account-locks.js';
+import type { Caller, TokenAccess } from './caller.js';
 import { createKnownInstances } from './known-instances.js';
 import { signToken } from './signed-tokens.js';
 import { createTokenCallers, type TokenCallers, type TokenCallersOptions } from './token-callers.js';
@@ -35,9 +35,9 @@ export type TokenVerdict =
 
 export interface Authority extends InstanceSignatures {
   /** Returns the record of a new token. The token is valid once the record is stored. */
-  newToken(request: { readonly instanceId: string; readonly access: Access }): TokenRecord;
+  newToken(request: { readonly instanceId: string; readonly access: TokenAccess }): TokenRecord;
   /** Issues a token for an instance. Rejects if the instance does not exist. */
-  issueToken(request: { readonly instanceId: string; readonly access: Access }): Promise<string>;
+  issueToken(request: { readonly instanceId: string; readonly access: TokenAccess }): Promise<string>;
   /** Rebuilds the token of a record. Rejects if the instance does not exist. */
   tokenOf(record: TokenRecord): Promise<string>;
   /** Drops tokens that were revoked in the store from the cache, so that they are rejected. */
@@ -90,7 +90,7 @@ function verdictOf(caller: Caller, region: string): TokenVerdict {
 const newSigningKey = (): string => `sig_${randomBytes(SECRET_BYTES).toString('base64url')}`;
 
 const newTokenRecord = (
-  { instanceId, access }: { readonly instanceId: string; readonly access: Access },
+  { instanceId, access }: { readonly instanceId: string; readonly access: TokenAccess },
   createdAt: number,
 ): TokenRecord => ({
   tokenId: randomBytes(TOKEN_ID_BYTES).toString('base64url'),
@@ -107,7 +107,7 @@ interface AuthorityOptions {
   /** Like `now`, of the clock with which the expiries of named tokens are written. Default: `now`. */
   readonly namedTokenNow?: () => number;
   /** Absent if no other process uses the store. */
-  readonly sharing?: Sharing;
+  readonly cacheCoordinator?: CacheCoordinator;
 }
 
 /** Returns a function that makes an audit entry for the current owner of an instance. */
@@ -115,7 +115,7 @@ function createAuditEntries({ store: { accounts }, now }: AuthorityOptions): Aut
   return async (instanceId, action) => {
     const at = now();
     const ownerId = (await accounts.findInstance({ instanceId }))?.accountId;
-    return markWithRequest({
+    return withRequestDetails({
       auditId: `aud_${newKey({ now: at, random: { bytes: randomBytes } })}`,
       at,
       ...action,
@@ -132,7 +132,7 @@ function createRevocations({
   ring,
   instances,
   now,
-  sharing,
+  cacheCoordinator,
   callers,
 }: Omit<TokenCallersOptions, 'namedTokenNow'> & { readonly callers: TokenCallers }): Revocations {
   const listeners: ((instanceId: string | null) => void)[] = [];
@@ -140,7 +140,7 @@ function createRevocations({
     for (const listener of listeners) listener(instanceId);
   };
   const notifyAll = (instanceId: string): void => {
-    sharing?.notifyChanged(instanceId);
+    cacheCoordinator?.notifyChanged(instanceId);
     notifyListeners(instanceId);
   };
   return {
@@ -166,26 +166,33 @@ function createRevocations({
 }
 
 /** Returns a function that changes the keys of an instance after the earlier changes in any process, and notifies the others. */
-function createKeyTurns({ exclusively }: AccountStore, sharing: Sharing | undefined): InstanceSignaturesOptions['inTurn'] {
-  const turns = new Turns();
+function createKeyLock(
+  { runExclusively }: AccountStore,
+  cacheCoordinator: CacheCoordinator | undefined,
+): InstanceSignaturesOptions['withLock'] {
+  const locks = new AccountLocks();
   return async (instanceId, work) => {
-    const result = await turns.take([instanceId], () => (exclusively ? exclusively(work, [instanceId]) : work()));
-    sharing?.notifyChanged(instanceId);
+    const result = await locks.run([instanceId], () => (runExclusively ? runExclusively(work, [instanceId]) : work()));
+    cacheCoordinator?.notifyChanged(instanceId);
     return result;
   };
 }
 
 /** Loads the token keys and the instances. */
 export async function createAuthority(options: AuthorityOptions): Promise<Authority> {
-  const { now, namedTokenNow = now, sharing } = options;
+  const { now, namedTokenNow = now, cacheCoordinator } = options;
   const { accounts } = options.store;
-  const ring = new KeyRing({ accounts, name: KEY_RINGS.tokens.name, ...(sharing ? { elapsedMs: sharing.elapsedMs } : {}) });
+  const ring = new KeyRing({
+    accounts,
+    name: KEY_RINGS.tokens.name,
+    ...(cacheCoordinator ? { elapsedMs: cacheCoordinator.elapsedMs } : {}),
+  });
   await ring.keys();
-  const instances = createKnownInstances(accounts, sharing);
+  const instances = createKnownInstances(accounts, cacheCoordinator);
   await instances.readAll();
-  const callers = createTokenCallers({ accounts, ring, instances, now, namedTokenNow, sharing });
+  const callers = createTokenCallers({ accounts, ring, instances, now, namedTokenNow, cacheCoordinator });
   const auditEntryOf = createAuditEntries(options);
-  const inTurn = createKeyTurns(accounts, sharing);
+  const withLock = createKeyLock(accounts, cacheCoordinator);
 
   const sign = async (record: TokenRecord): Promise<string> => {
     const { region } = await instances.require(record.instanceId);
@@ -210,8 +217,8 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
     find: instances.find,
     read: instances.read,
     auditOf: auditEntryOf,
-    inTurn,
-    notifyChanged: (instanceId) => sharing?.notifyChanged(instanceId),
+    withLock,
+    notifyChanged: (instanceId) => cacheCoordinator?.notifyChanged(instanceId),
   });
 
   return {
@@ -224,7 +231,7 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
       return token;
     },
     tokenOf: sign,
-    ...createRevocations({ accounts, ring, callers, instances, now, sharing }),
+    ...createRevocations({ accounts, ring, callers, instances, now, cacheCoordinator }),
     recall(token, region) {
       const caller = callers.recall(token);
       return caller && verdictOf(caller, region);
@@ -243,7 +250,7 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
     },
     outboundRulesOf: (instanceId) => instances.recall(instanceId)?.outboundRules ?? null,
     regionOf: (instanceId) => instances.peek(instanceId)?.region ?? null,
-    rotateSigningKeys: (instanceId, author) => inTurn(instanceId, () => rotate(instanceId, author)),
+    rotateSigningKeys: (instanceId, author) => withLock(instanceId, () => rotate(instanceId, author)),
     auditEntry: auditEntryOf,
     async note(instanceId, action) {
       await accounts.addAudit(await auditEntryOf(instanceId, action));

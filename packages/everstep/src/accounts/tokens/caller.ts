@@ -2,7 +2,7 @@
 import type { TokenScope } from '../../ports/stores/accounts/named-tokens.js';
 import type { TokenRecord } from '../../ports/stores/store.js';
 
-export type Access = TokenRecord['access'];
+export type TokenAccess = TokenRecord['access'];
 
 /** The caller of an instance operation: the holder of a token, or a user with a session. */
 export interface Caller {
@@ -10,7 +10,7 @@ export interface Caller {
   readonly actor: string;
   readonly instanceId: string;
   readonly region: string;
-  readonly access: Access;
+  readonly access: TokenAccess;
   /** Permitted scopes; `access` follows from them. */
   readonly scopes: readonly TokenScope[];
   /** Absent for the holder of a token. */

@@ -3,7 +3,7 @@
  * background when it is used.
  */
 import type { AccountStore, QueueInstance } from '../../ports/stores/account-store.js';
-import { CACHED_MS, type Sharing } from '../sharing.js';
+import { CACHE_TTL_MS, type CacheCoordinator } from '../cache-coordinator.js';
 
 interface CachedInstance {
   readonly instance: QueueInstance;
@@ -32,12 +32,12 @@ export interface KnownInstances {
 
 const missingInstance = (instanceId: string): Error => new Error(`queue instance ${instanceId} does not exist`);
 
-/** Creates the cache. `sharing` is absent if no other process uses the store. */
+/** Creates the cache. `cacheCoordinator` is absent if no other process uses the store. */
 export function createKnownInstances(
   accounts: Pick<AccountStore, 'findInstance' | 'listInstances'>,
-  sharing: Sharing | undefined,
+  cacheCoordinator: CacheCoordinator | undefined,
 ): KnownInstances {
-  const elapsedMs = sharing?.elapsedMs ?? (() => 0);
+  const elapsedMs = cacheCoordinator?.elapsedMs ?? (() => 0);
   const instances = new Map<string, CachedInstance>();
   let readCount = 0;
 
@@ -73,7 +73,7 @@ export function createKnownInstances(
 
   function recall(instanceId: string): QueueInstance | null {
     const cachedInstance = instances.get(instanceId);
-    if (sharing && cachedInstance && elapsedMs() - cachedInstance.readAt >= CACHED_MS) {
+    if (cacheCoordinator && cachedInstance && elapsedMs() - cachedInstance.readAt >= CACHE_TTL_MS) {
       // Prevents concurrent refreshes. A failed refresh is repeated later.
       put(cachedInstance.instance, { ...cachedInstance, readAt: elapsedMs() });
       read(instanceId).catch(() => {});

@@ -4,7 +4,7 @@ import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
 import type { TokenRecord } from '../../ports/stores/store.js';
 import { keyAt, type Ring } from '../../secrets/key-ring.js';
-import type { Access } from './caller.js';
+import type { TokenAccess } from './caller.js';
 
 const ISSUER = 'Everstep';
 const ALGORITHM = 'HS256';
@@ -31,11 +31,11 @@ export interface SignedClaims {
   readonly instanceId: string;
   readonly tokenId: string;
   readonly region: string;
-  readonly access: Access;
+  readonly access: TokenAccess;
   readonly key: string;
 }
 
-const isAccess = (value: unknown): value is Access => value === 'read-write' || value === 'read-only';
+const isAccess = (value: unknown): value is TokenAccess => value === 'read-write' || value === 'read-only';
 
 /** Returns the claims and the key that signed them, or null if no key of the ring signed them. */
 async function verifyWithRing(

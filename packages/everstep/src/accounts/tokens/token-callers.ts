@@ -5,7 +5,7 @@
 import { LIMITS } from '../../config/limits.js';
 import type { AccountStore } from '../../ports/stores/account-store.js';
 import { type KeyRing, keyAt } from '../../secrets/key-ring.js';
-import { CACHED_MS, type Sharing } from '../sharing.js';
+import { CACHE_TTL_MS, type CacheCoordinator } from '../cache-coordinator.js';
 import type { Caller } from './caller.js';
 import type { KnownInstances } from './known-instances.js';
 import { hashOfToken, NAMED_TOKEN_PREFIX } from './named-token.js';
@@ -37,7 +37,7 @@ export interface TokenCallersOptions {
   /** Like `now`, of the clock with which the expiries of named tokens are written. */
   readonly namedTokenNow: () => number;
   /** Undefined if no other process uses the store. */
-  readonly sharing: Sharing | undefined;
+  readonly cacheCoordinator: CacheCoordinator | undefined;
 }
 
 export interface TokenCallers {
@@ -65,13 +65,13 @@ function createUseRecorder({
     recordedUses.set(tokenId, at);
     const [oldestTokenId] = recordedUses.keys();
     if (recordedUses.size > MAX_REMEMBERED_TOKENS && oldestTokenId !== undefined) recordedUses.delete(oldestTokenId);
-    accounts.noteTokenUse({ tokenId, at }).catch(() => recordedUses.delete(tokenId));
+    accounts.recordTokenUse({ tokenId, at }).catch(() => recordedUses.delete(tokenId));
   };
 }
 
 export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
-  const { accounts, ring, instances, now, namedTokenNow, sharing } = options;
-  const elapsedMs = sharing?.elapsedMs ?? (() => 0);
+  const { accounts, ring, instances, now, namedTokenNow, cacheCoordinator } = options;
+  const elapsedMs = cacheCoordinator?.elapsedMs ?? (() => 0);
   const verifiedTokens = new RecentTokens<VerifiedToken>(MAX_REMEMBERED_TOKENS);
   const recordUse = createUseRecorder(options);
   /** Counts changes, so that a verification that started before a change is not cached. */
@@ -82,13 +82,14 @@ export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
 
   function recall(token: string): Caller | undefined {
     const cachedToken = verifiedTokens.get(token);
-    if (!cachedToken || (sharing && elapsedMs() >= cachedToken.verifyAgainAt) || hasExpired(cachedToken)) return undefined;
+    if (!cachedToken || (cacheCoordinator && elapsedMs() >= cachedToken.verifyAgainAt) || hasExpired(cachedToken))
+      return undefined;
     if (isNamed(token)) recordUse(cachedToken.tokenId);
     return cachedToken.caller;
   }
 
   async function readNamedToken(token: string): Promise<Caller | null> {
-    const [changeCountBefore, verifyAgainAt] = [changeCount, elapsedMs() + CACHED_MS];
+    const [changeCountBefore, verifyAgainAt] = [changeCount, elapsedMs() + CACHE_TTL_MS];
     const record = await accounts.findNamedToken({ tokenHash: hashOfToken(token) });
     if (!record || record.revokedAt !== null || hasExpired(record)) return null;
     const { tokenId, instanceId, name, scopes, expiresAt } = record;
@@ -108,7 +109,7 @@ export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
     const claims = await readSignedToken(token, keys, now());
     if (!claims) return null;
     const { instanceId, tokenId, region, access } = claims;
-    const [changeCountBefore, verifyAgainAt] = [changeCount, elapsedMs() + CACHED_MS];
+    const [changeCountBefore, verifyAgainAt] = [changeCount, elapsedMs() + CACHE_TTL_MS];
     const record = await accounts.findToken({ tokenId });
     const instance = await instances.find(instanceId);
     if (!record || record.revokedAt !== null || record.instanceId !== instanceId || record.access !== access) return null;

@@ -75,7 +75,7 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
     },
 
     createToken: (principal, { instanceId, name, scopes, lifetimeMs }) =>
-      rules.inTurnOfInstance(principal, instanceId, async () => {
+      rules.withInstanceLock(principal, instanceId, async () => {
         const lookup = await findVisibleInstance(rules, principal, instanceId, 'change');
         if (lookup.kind !== 'found') return lookup;
         if (countValid(await viewsOf(rules, instanceId)) >= LIMITS.maxNamedTokens)
@@ -94,7 +94,7 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
       }),
 
     rotateToken: (principal, { instanceId, tokenId, overlapMs }) =>
-      rules.inTurnOfInstance(principal, instanceId, async () => {
+      rules.withInstanceLock(principal, instanceId, async () => {
         const lookup = await findVisibleInstance(rules, principal, instanceId, 'change');
         if (lookup.kind !== 'found') return lookup;
         const tokens = await viewsOf(rules, instanceId);
@@ -126,7 +126,7 @@ export function createTokenRules({ rules, authority }: TokenRulesOptions): Token
       }),
 
     revokeToken: (principal, { instanceId, tokenId }) =>
-      rules.inTurnOfInstance(principal, instanceId, async () => {
+      rules.withInstanceLock(principal, instanceId, async () => {
         const lookup = await findVisibleInstance(rules, principal, instanceId, 'change');
         if (lookup.kind !== 'found') return lookup;
         const existingToken = (await viewsOf(rules, instanceId)).find((token) => token.tokenId === tokenId);

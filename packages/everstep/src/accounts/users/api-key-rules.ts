@@ -22,7 +22,7 @@ export function createApiKeyRules(rules: AccountRules): ApiKeyPart {
     accountsOf,
     listApiKeys: ({ user }) => accounts.listApiKeys({ userId: user.userId }),
     createApiKey: (principal, name) =>
-      rules.inTurnOfUser(principal, async () => {
+      rules.withUserLock(principal, async () => {
         const { userId } = principal.user;
         if ((await findValidKeys(userId)).length >= LIMITS.maxApiKeys)
           return refuse('conflict', `a user can have at most ${LIMITS.maxApiKeys} valid API keys; revoke one first`);
@@ -34,7 +34,7 @@ export function createApiKeyRules(rules: AccountRules): ApiKeyPart {
         return done({ apiKey, record });
       }, [principal.user.userId]),
     revokeApiKey: (principal, apiKeyId) =>
-      rules.inTurnOfUser(principal, async () => {
+      rules.withUserLock(principal, async () => {
         const { userId } = principal.user;
         const userKeys = await findValidKeys(userId);
         if (!userKeys.some((key) => key.apiKeyId === apiKeyId)) return notFound('valid API key');

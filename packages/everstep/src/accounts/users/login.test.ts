@@ -173,23 +173,23 @@ test('networks of earlier logins are known after a restart during an attack', as
 test('a network is recorded once a day, and the store receives neither the address nor the network', async () => {
   const address = '2001:db8:0:7::1';
   for (let i = 0; i < 3; i++) assert.equal(await attempt(KEY, { address }), 'in');
-  assert.equal(askedFor('noteLogin').length, 1);
-  assert.ok(!JSON.stringify(askedFor('noteLogin')).includes('2001:db8'));
+  assert.equal(askedFor('recordLogin').length, 1);
+  assert.ok(!JSON.stringify(askedFor('recordLogin')).includes('2001:db8'));
   at += 86_400_000;
   assert.equal(await attempt(KEY, { address: '2001:db8:0:7::2' }), 'in');
-  const [first, second] = askedFor('noteLogin').map((query) => JSON.stringify({ ...Object(query), at: 0 }));
+  const [first, second] = askedFor('recordLogin').map((query) => JSON.stringify({ ...Object(query), at: 0 }));
   assert.equal(first, second);
   restart();
   assert.equal(await attempt(KEY, { address }), 'in');
-  assert.equal(askedFor('noteLogin').length, 2);
+  assert.equal(askedFor('recordLogin').length, 2);
 });
 
 test('a login with a valid key succeeds even if it cannot be recorded', async () => {
-  failing = 'noteLogin';
+  failing = 'recordLogin';
   assert.equal(await attempt(KEY), 'in');
   failing = null;
   assert.equal(await attempt(KEY), 'in');
-  assert.equal(askedFor('noteLogin').length, 2);
+  assert.equal(askedFor('recordLogin').length, 2);
 });
 
 test('failed logins with unknown emails are counted by day and are not in the audit log', async () => {

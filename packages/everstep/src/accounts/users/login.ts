@@ -6,7 +6,7 @@ import type { AccountRules } from '../account-rules.js';
 import type { AccountService, Login } from '../account-service.js';
 import { hashOfApiKey } from './api-key-hash.js';
 import type { FailedLogins } from './failed-logins.js';
-import { LoginPlaces } from './login-places.js';
+import { LoginLocations } from './login-locations.js';
 
 /** Id that is queried if no user has the email, so that the login takes the same time. */
 const UNKNOWN_USER = 'usr_nobody';
@@ -37,7 +37,7 @@ export interface LoginOptions {
 
 export function createLogin({ rules, failedLogins, log }: LoginOptions): Pick<AccountService, 'logIn' | 'loginWaitMs'> {
   const { accounts, now } = rules;
-  const places = new LoginPlaces({ accounts });
+  const locations = new LoginLocations({ accounts });
   let unknownEmails = { failures: 0, loggedAt: Number.NEGATIVE_INFINITY };
 
   /** Makes a durable write like the one for a known user, so that both take the same time. */
@@ -55,10 +55,13 @@ export function createLogin({ rules, failedLogins, log }: LoginOptions): Pick<Ac
     // Keeps one more character than the limit, so that a longer email never matches a user.
     const email = rawEmail.toLowerCase().slice(0, LIMITS.maxEmailLength + 1);
     const user = await accounts.findUserByEmail({ email });
-    const place = { userId: user?.userId ?? UNKNOWN_USER, address };
-    const [keys, recordedAt] = await Promise.all([accounts.listApiKeys({ userId: place.userId }), places.recordedAt(place)]);
+    const location = { userId: user?.userId ?? UNKNOWN_USER, address };
+    const [keys, lastLoginAt] = await Promise.all([
+      accounts.listApiKeys({ userId: location.userId }),
+      locations.lastLoginAt(location),
+    ]);
     // Nothing may be awaited from here to the count, so that concurrent attempts are counted one by one.
-    const retryAfterMs = failedLogins.waitMs({ email, address }, recordedAt !== null, now());
+    const retryAfterMs = failedLogins.waitMs({ email, address }, lastLoginAt !== null, now());
     if (retryAfterMs > 0) return { kind: 'wait', retryAfterMs };
     const mayLogIn = user !== null && user.disabledAt === undefined;
     const validKeys = keys.filter(({ revokedAt }) => mayLogIn && revokedAt === undefined);
@@ -71,7 +74,7 @@ export function createLogin({ rules, failedLogins, log }: LoginOptions): Pick<Ac
     const matchingKey = hasMatch ? validKeys.find(({ keyHash }) => keyHash === sentHash) : undefined;
     if (user && matchingKey) {
       // The login succeeds even if it cannot be recorded. The next login tries again.
-      await places.note(place, recordedAt, now()).catch(() => {});
+      await locations.record(location, lastLoginAt, now()).catch(() => {});
       failedLogins.recordSuccess({ email, address });
       const { apiKeyId } = matchingKey;
       return { kind: 'in', principal: { user, address, apiKeyId }, apiKeyId };

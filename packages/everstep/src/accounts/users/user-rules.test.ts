@@ -267,7 +267,7 @@ test('requests with an invalid secret do not lock accounts', async () => {
   const locked: (readonly string[] | null)[] = [];
   const counting = await open({
     ...store.accounts,
-    exclusively(work, accountIds) {
+    runExclusively(work, accountIds) {
       locked.push(accountIds);
       return work();
     },

@@ -68,11 +68,11 @@ export function createUserRules(rules: AccountRules): UserPart {
     async listUsers({ user }, query) {
       if (!(await isOperator(rules, user.userId)))
         return refuse('forbidden', 'only an operator of this installation can list its users');
-      return done(await accounts.pageOfUsers(query));
+      return done(await accounts.listUsersPage(query));
     },
 
     setUserDisabled: (principal, { userId, disabled }) =>
-      rules.inTurnOfUser(principal, async () => {
+      rules.withUserLock(principal, async () => {
         const lookup = await find(principal, userId, 'operator');
         if (lookup.kind !== 'found') return lookup;
         const entry = auditEntryOf(rules, principal, disabled ? 'user.disable' : 'user.enable', lookup.user);
@@ -80,13 +80,13 @@ export function createUserRules(rules: AccountRules): UserPart {
       }),
 
     deleteUser: (principal, { userId, successorId }) =>
-      rules.inTurnOfUser(principal, async () => {
+      rules.withUserLock(principal, async () => {
         const lookup = await find(principal, userId, 'operator-or-self');
         if (lookup.kind !== 'found') return lookup;
         const entry = auditEntryOf(rules, principal, 'user.delete', lookup.user, { handedOverTo: successorId });
         const deletionResult = await accounts.deleteUser({ userId, successorId, audit: entry });
         switch (deletionResult) {
-          case 'owns-something':
+          case 'owns-resources':
             return refuse('conflict', 'the user owns queue instances or search indexes; move or delete them first');
           case 'last-owner':
             return refuse(
@@ -99,7 +99,7 @@ export function createUserRules(rules: AccountRules): UserPart {
       }),
 
     setOperator: (principal, { userId, isOperator: shouldGrant }) =>
-      rules.inTurnOfUser(principal, async () => {
+      rules.withUserLock(principal, async () => {
         const lookup = await find(principal, userId, 'operator');
         if (lookup.kind !== 'found') return lookup;
         if (shouldGrant && lookup.user.disabledAt !== undefined)
@@ -114,7 +114,7 @@ export function createUserRules(rules: AccountRules): UserPart {
     },
 
     revokeApiKeyOf: (principal, { userId, apiKeyId }) =>
-      rules.inTurnOfUser(principal, async () => {
+      rules.withUserLock(principal, async () => {
         const lookup = await find(principal, userId, 'operator');
         if (lookup.kind !== 'found') return lookup;
         const entry = { ...auditEntryOf(rules, principal, 'api-key.revoke', lookup.user), subject: apiKeyId };
@@ -123,7 +123,7 @@ export function createUserRules(rules: AccountRules): UserPart {
       }),
 
     revokeApiKeysOf: (principal, userId) =>
-      rules.inTurnOfUser(principal, async () => {
+      rules.withUserLock(principal, async () => {
         const lookup = await find(principal, userId, 'operator');
         if (lookup.kind !== 'found') return lookup;
         const entry = auditEntryOf(rules, principal, 'api-key.revoke-all', lookup.user);
@@ -132,7 +132,7 @@ export function createUserRules(rules: AccountRules): UserPart {
       }),
 
     endSessionsOf: (principal, userId) =>
-      rules.inTurnOfUser(principal, async () => {
+      rules.withUserLock(principal, async () => {
         const lookup = await find(principal, userId, 'operator-or-self');
         if (lookup.kind !== 'found') return lookup;
         await accounts.deleteSessions({ userId, audit: auditEntryOf(rules, principal, 'session.end-all', lookup.user) });

@@ -51,4 +51,4 @@ export function filtersOf<Table extends FilterTable>(table: Table, command: Comm
   return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as RequestFilters<Table>;
 }
 
-export const hasFilter = (filter: object): boolean => Object.values(filter).some((value) => value !== undefined);
+export const hasValues = (filter: object): boolean => Object.values(filter).some((value) => value !== undefined);

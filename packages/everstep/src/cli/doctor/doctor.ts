@@ -123,7 +123,7 @@ async function checkAddresses(config: Config, version: string | null, probe: Pro
 }
 
 /** Returns the findings of all checks. Never rejects: a check that fails is reported as a finding. */
-export async function examine(config: Config, { backups, maxBackupAgeMs, probe }: DoctorOptions): Promise<readonly Finding[]> {
+export async function runChecks(config: Config, { backups, maxBackupAgeMs, probe }: DoctorOptions): Promise<readonly Finding[]> {
   const { dataDir, store } = config;
   const credentials = await readCredentials(dataDir).catch(() => null);
   const url = credentials?.url ?? localUrl(config, config.host, config.port);

@@ -14,10 +14,10 @@ import {
   boundedText,
   describeValue,
   type Fields,
+  InvalidFieldError,
   integer,
   milliseconds,
   optional,
-  Problem,
   readFields,
   readId,
   readList,
@@ -30,10 +30,10 @@ function readBody(value: unknown, path: string, maxBytes: number): EncodedBody {
   const properties = readFields(value, path);
   const { encoding } = properties;
   if (encoding !== 'utf8' && encoding !== 'base64')
-    throw new Problem(`${path}.encoding must be "utf8" or "base64"`, describeValue(encoding));
+    throw new InvalidFieldError(`${path}.encoding must be "utf8" or "base64"`, describeValue(encoding));
   const data = readText(properties.data, `${path}.data`);
   const bytes = Buffer.byteLength(data, encoding);
-  if (bytes > maxBytes) throw new Problem(`${path} has ${bytes} bytes, over the limit of ${maxBytes}`);
+  if (bytes > maxBytes) throw new InvalidFieldError(`${path} has ${bytes} bytes, over the limit of ${maxBytes}`);
   return { encoding, data };
 }
 
@@ -41,7 +41,7 @@ function readHttpUrl(value: unknown, path: string, maxLength: number): string {
   const url = boundedText(value, path, maxLength);
   const parsedUrl = URL.canParse(url) ? new URL(url) : null;
   if (parsedUrl?.protocol === 'http:' || parsedUrl?.protocol === 'https:') return url;
-  throw new Problem(`${path} must be an http or https URL`, describeValue(url));
+  throw new InvalidFieldError(`${path} must be an http or https URL`, describeValue(url));
 }
 
 function readWorkflowUrl(value: unknown, path: string, maxLength: number): string {
@@ -53,11 +53,15 @@ function readHeaders(value: unknown, path: string): Readonly<Record<string, stri
   if (value === undefined) return {};
   const entries = Object.entries(readFields(value, path));
   if (entries.length > LIMITS.maxHeaderCount)
-    throw new Problem(`${path} has ${entries.length} headers, over the limit of ${LIMITS.maxHeaderCount} (maxHeaderCount)`);
+    throw new InvalidFieldError(
+      `${path} has ${entries.length} headers, over the limit of ${LIMITS.maxHeaderCount} (maxHeaderCount)`,
+    );
   const headerMap = Object.fromEntries(entries.map(([name, headerText]) => [name, readText(headerText, `${path}.${name}`)]));
   const characterCount = entries.reduce((sum, [name]) => sum + name.length + (headerMap[name]?.length ?? 0), 0);
   if (characterCount > LIMITS.maxHeaderBytes)
-    throw new Problem(`${path} has ${characterCount} characters, over the limit of ${LIMITS.maxHeaderBytes} (maxHeaderBytes)`);
+    throw new InvalidFieldError(
+      `${path} has ${characterCount} characters, over the limit of ${LIMITS.maxHeaderBytes} (maxHeaderBytes)`,
+    );
   return headerMap;
 }
 
@@ -69,7 +73,7 @@ function readFlowControl(value: unknown, path: string): FlowControlSpec {
   );
   const rate = optional(properties.rate, `${path}.rate`, (item, itemPath) => integer(item, itemPath, 1, LIMITS.maxRate));
   if (rate === undefined && properties.periodMs !== undefined)
-    throw new Problem(`${path}.periodMs requires ${path}.rate, which is missing`);
+    throw new InvalidFieldError(`${path}.periodMs requires ${path}.rate, which is missing`);
   return {
     key,
     ...(parallelism === undefined ? {} : { parallelism }),
@@ -108,7 +112,8 @@ function readDeliverySettings(properties: Fields, path: string) {
 function readCallSpec(value: unknown, path: string): CallSpec {
   const properties = readFields(value, path);
   const method = readText(properties.method, `${path}.method`);
-  if (!METHODS.includes(method)) throw new Problem(`${path}.method must be one of ${METHODS.join(', ')}`, describeValue(method));
+  if (!METHODS.includes(method))
+    throw new InvalidFieldError(`${path}.method must be one of ${METHODS.join(', ')}`, describeValue(method));
   const requestBody = optional(properties.body, `${path}.body`, (item, itemPath) =>
     readBody(item, itemPath, LIMITS.maxCallBodyBytes),
   );
@@ -124,7 +129,7 @@ function readCallSpec(value: unknown, path: string): CallSpec {
 function readLabels(value: unknown, path: string): readonly string[] {
   const elements = readList(value, path);
   if (elements.length > LIMITS.maxLabels)
-    throw new Problem(`${path} has ${elements.length} labels, over the limit of ${LIMITS.maxLabels} (maxLabels)`);
+    throw new InvalidFieldError(`${path} has ${elements.length} labels, over the limit of ${LIMITS.maxLabels} (maxLabels)`);
   return elements.map((label, index) => boundedText(label, `${path}[${index}]`, LIMITS.maxLabelLength));
 }
 
@@ -157,7 +162,7 @@ const readEventId = (value: unknown, path: string): string => readId(value, path
 function readEventIds(value: unknown, path: string): readonly string[] {
   const elements = readList(value, path);
   if (elements.length === 0 || elements.length > LIMITS.maxEventsPerWait)
-    throw new Problem(
+    throw new InvalidFieldError(
       `${path} must list 1 to ${LIMITS.maxEventsPerWait} events (maxEventsPerWait), but lists ${elements.length}`,
     );
   return [...new Set(elements.map((item, index) => readEventId(item, `${path}[${index}]`)))];

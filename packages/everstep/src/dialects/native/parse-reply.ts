@@ -24,12 +24,12 @@ import { LIMITS } from '../../config/limits.js';
 import { readError } from '../../responses/reported-error.js';
 import {
   describeValue,
+  FieldLimitError,
   type Fields,
+  InvalidFieldError,
   integer,
   jsonText,
-  LimitProblem,
   milliseconds,
-  Problem,
   readFields,
   readList,
   readText,
@@ -52,7 +52,8 @@ const MAX_WORKER_LENGTH = 128;
 
 function readStepType(value: unknown, path: string): StepType {
   const type = KNOWN_STEP_TYPES.get(value);
-  if (type === undefined) throw new Problem(`${path} must be a step type (${STEP_TYPES.join(', ')})`, describeValue(value));
+  if (type === undefined)
+    throw new InvalidFieldError(`${path} must be a step type (${STEP_TYPES.join(', ')})`, describeValue(value));
   return type;
 }
 
@@ -60,10 +61,12 @@ function readStepName(value: unknown, path: string): string {
   const name = readText(value, path);
   // Stores cannot return such text unchanged, so the journal would not match.
   if (name.includes('\u0000') || /\p{Surrogate}/u.test(name)) {
-    throw new Problem(`${path} must not contain U+0000 or an unpaired surrogate`, describeValue(name));
+    throw new InvalidFieldError(`${path} must not contain U+0000 or an unpaired surrogate`, describeValue(name));
   }
   if (name.length > 0 && name.length <= LIMITS.maxStepNameLength) return name;
-  throw new Problem(`${path} must have 1 to ${LIMITS.maxStepNameLength} characters (maxStepNameLength), but has ${name.length}`);
+  throw new InvalidFieldError(
+    `${path} must have 1 to ${LIMITS.maxStepNameLength} characters (maxStepNameLength), but has ${name.length}`,
+  );
 }
 
 function readStepHead(step: Fields, path: string): { stepId: number; name: string; type: StepType } {
@@ -85,7 +88,8 @@ function nextFreePosition(from: number, { ahead }: StepRequest): number {
 function readRanMs(value: unknown, path: string): StepResult['ranMs'] {
   if (value === undefined) return undefined;
   const times = readList(value, path);
-  if (times.length !== 2) throw new Problem(`${path} must contain the start and the end of the step`, describeValue(value));
+  if (times.length !== 2)
+    throw new InvalidFieldError(`${path} must contain the start and the end of the step`, describeValue(value));
   const startMs = integer(times[0], `${path}[0]`, 0, Number.MAX_SAFE_INTEGER);
   return [startMs, integer(times[1], `${path}[1]`, startMs, Number.MAX_SAFE_INTEGER)];
 }
@@ -98,27 +102,30 @@ function readDone(value: unknown, request: StepRequest): { readonly done: readon
   const { maxSteps, maxChars } = request.checkpoint ?? ONE_RESULT;
   const items = readList(value, 'done');
   if (items.length > maxSteps)
-    throw new Problem(`done has ${items.length} results, but the limit is ${maxSteps} (maxCheckpointSteps)`);
+    throw new InvalidFieldError(`done has ${items.length} results, but the limit is ${maxSteps} (maxCheckpointSteps)`);
   const stepIds = new Set<number>();
   let nextStepId = request.known;
   let chars = 0;
   const done = items.map((item, index): StepResult => {
     const path = `done[${index}]`;
     if (index > 0 && chars >= maxChars)
-      throw new Problem(`${path} follows results of ${chars} characters, but the limit is ${maxChars} (maxCheckpointChars)`);
+      throw new InvalidFieldError(
+        `${path} follows results of ${chars} characters, but the limit is ${maxChars} (maxCheckpointChars)`,
+      );
     const step = readFields(item, path);
     const head = readStepHead(step, path);
     const { stepId, type } = head;
     const out = jsonText(step.out, `${path}.out`);
     const ranMs = readRanMs(step.ranMs, `${path}.ranMs`);
-    if (stepIds.has(stepId)) throw new Problem(`${path} reports step ${stepId} a second time`);
+    if (stepIds.has(stepId)) throw new InvalidFieldError(`${path} reports step ${stepId} a second time`);
     stepIds.add(stepId);
-    if (stepId > nextStepId) throw new Problem(`${path} reports step ${stepId}, but the next new step is ${nextStepId}`);
+    if (stepId > nextStepId)
+      throw new InvalidFieldError(`${path} reports step ${stepId}, but the next new step is ${nextStepId}`);
     if (index > 0 && stepId < nextStepId)
-      throw new Problem(`${path} reports step ${stepId}, which was planned before, but only new steps can follow`);
+      throw new InvalidFieldError(`${path} reports step ${stepId}, which was planned before, but only new steps can follow`);
     if (index === 0 && items.length > 1 && stepId < nextStepId && stepId !== request.target)
-      throw new Problem(`${path} reports step ${stepId}, which was not requested, and steps after it`);
-    if (index > 0 && type !== 'Run') throw new Problem(`${path} has the type ${type}, but only Run steps can follow`);
+      throw new InvalidFieldError(`${path} reports step ${stepId}, which was not requested, and steps after it`);
+    if (index > 0 && type !== 'Run') throw new InvalidFieldError(`${path} has the type ${type}, but only Run steps can follow`);
     if (stepId === nextStepId) nextStepId = nextFreePosition(nextStepId + 1, request);
     chars += head.name.length + (out?.length ?? 0);
     return { ...head, ...(out === undefined ? {} : { out }), ...(ranMs ? { ranMs } : {}) };
@@ -130,7 +137,7 @@ function readEnd(value: unknown): RunEnd | undefined {
   if (value === undefined) return undefined;
   const end = readFields(value, 'end');
   if (end.kind === 'canceled') return { kind: 'canceled' };
-  if (end.kind !== 'finished') throw new Problem('end.kind must be "finished" or "canceled"', describeValue(end.kind));
+  if (end.kind !== 'finished') throw new InvalidFieldError('end.kind must be "finished" or "canceled"', describeValue(end.kind));
   const result = jsonText(end.result, 'end.result');
   return result === undefined ? { kind: 'finished' } : { kind: 'finished', result };
 }
@@ -144,7 +151,7 @@ function readHold(value: unknown): Hold | undefined {
   const hold = readFields(value, 'hold');
   const worker = readText(hold.worker, 'hold.worker');
   if (worker.length === 0 || worker.length > MAX_WORKER_LENGTH)
-    throw new Problem(`hold.worker must have 1 to ${MAX_WORKER_LENGTH} characters`);
+    throw new InvalidFieldError(`hold.worker must have 1 to ${MAX_WORKER_LENGTH} characters`);
   return { worker, through: integer(hold.through, 'hold.through', 0, LIMITS.maxJournalSteps) };
 }
 
@@ -154,14 +161,15 @@ const readFailureFunction = (frame: Fields): { readonly failureFunction?: true }
 function readProgress(frame: Fields, request: StepRequest, now: number): ProgressReply {
   const base = integer(frame.base, 'base', request.journal.length, request.journal.length);
   const { done, nextStepId } = readDone(frame.done, request);
-  if (typeof frame.advanced !== 'boolean') throw new Problem('advanced must be true or false', describeValue(frame.advanced));
+  if (typeof frame.advanced !== 'boolean')
+    throw new InvalidFieldError('advanced must be true or false', describeValue(frame.advanced));
   let nextPlannedId = nextStepId;
   const planned = readList(frame.planned, 'planned').map((item, index) => {
     const path = `planned[${index}]`;
     const step = readFields(item, path);
     const head = readStepHead(step, path);
     if (head.stepId !== nextPlannedId) {
-      throw new Problem(`${path} plans step ${head.stepId}, but the next planned step must be ${nextPlannedId}`);
+      throw new InvalidFieldError(`${path} plans step ${head.stepId}, but the next planned step must be ${nextPlannedId}`);
     }
     nextPlannedId = nextFreePosition(nextPlannedId + 1, request);
     return plannedStep(head, step, path, now);
@@ -193,7 +201,7 @@ function readRetry(value: unknown): FailedReply['retry'] {
         delayMs: Math.min(LIMITS.maxRetryDelayMs, milliseconds(retry.delayMs, 'retry.delayMs', 0, Number.MAX_VALUE)),
       };
     default:
-      throw new Problem('retry.kind must be "backoff", "after" or "never"', describeValue(retry.kind));
+      throw new InvalidFieldError('retry.kind must be "backoff", "after" or "never"', describeValue(retry.kind));
   }
 }
 
@@ -223,14 +231,14 @@ function readFailed(frame: Fields, request: StepRequest): FailedReply {
 function readRefused(frame: Fields): RefusedReply {
   const code = REFUSALS.get(frame.code);
   if (code === undefined)
-    throw new Problem(`code must be one of ${[...REFUSALS.values()].join(', ')}`, describeValue(frame.code));
+    throw new InvalidFieldError(`code must be one of ${[...REFUSALS.values()].join(', ')}`, describeValue(frame.code));
   const message = truncateText(readText(frame.message, 'message'), LIMITS.maxKeptErrorLength);
   return { protocol: PROTOCOL_VERSION, kind: 'refused', code, message };
 }
 
 function readReplyFrame(frame: Fields, request: StepRequest, now: number): StepReply {
   if (frame.protocol !== PROTOCOL_VERSION)
-    throw new Problem(`protocol must be ${PROTOCOL_VERSION}`, describeValue(frame.protocol));
+    throw new InvalidFieldError(`protocol must be ${PROTOCOL_VERSION}`, describeValue(frame.protocol));
   switch (frame.kind) {
     case 'progress':
       return readProgress(frame, request, now);
@@ -241,7 +249,7 @@ function readReplyFrame(frame: Fields, request: StepRequest, now: number): StepR
     case 'journal-needed':
       return { protocol: PROTOCOL_VERSION, kind: 'journal-needed' };
     default:
-      throw new Problem('kind must be "progress", "failed", "refused" or "journal-needed"', describeValue(frame.kind));
+      throw new InvalidFieldError('kind must be "progress", "failed", "refused" or "journal-needed"', describeValue(frame.kind));
   }
 }
 
@@ -265,8 +273,8 @@ export function readReply(frame: unknown, request: StepRequest, now: number): Pa
   try {
     return { ok: true, reply: readReplyFrame(readFields(frame, 'the body'), request, now) };
   } catch (problem) {
-    if (!(problem instanceof Problem)) throw problem;
+    if (!(problem instanceof InvalidFieldError)) throw problem;
     const { message, summary } = problem;
-    return { ok: false, problem: message, summary, exceedsLimit: problem instanceof LimitProblem };
+    return { ok: false, problem: message, summary, exceedsLimit: problem instanceof FieldLimitError };
   }
 }

@@ -107,7 +107,7 @@ export interface AlertSettings {
 export const NO_ALERT_SETTINGS: AlertSettings = Object.freeze({ destinations: [], rules: [], webhooks: [] });
 
 /** Returns the part of the URL of a destination that a person may see. For a Slack URL, this is the host. */
-export function shownUrl(destination: AlertDestination): string {
+export function displayUrl(destination: AlertDestination): string {
   if (destination.kind === 'webhook') return destination.url;
   if (destination.kind === 'email') return `mailto:${destination.to.join(',')}`;
   const { protocol, host } = new URL(destination.url);

@@ -14,7 +14,7 @@ export interface WatchedGroup extends TriagedGroup {
 }
 
 /** The inputs of a round. */
-export interface RoundInput {
+export interface EvaluationInput {
   readonly rules: readonly AlertRule[];
   /** All open alerts of the instance. */
   readonly openAlerts: readonly Alert[];
@@ -57,7 +57,7 @@ const detailsOf = ({ workflowUrl, workflowRunId, stepName, fingerprint, error }:
   ...(error === '' ? {} : { error }),
 });
 
-function findingsOf(condition: EventCondition, { events, groups }: RoundInput, now: number): readonly Finding[] {
+function findingsOf(condition: EventCondition, { events, groups }: EvaluationInput, now: number): readonly Finding[] {
   return events
     .filter((event) => matches(condition, event))
     .flatMap((event) => {
@@ -73,7 +73,7 @@ function findingsOf(condition: EventCondition, { events, groups }: RoundInput, n
 }
 
 /** Returns whether the condition of an open alert no longer holds. */
-function isOver(condition: EventCondition, { subject, lastAt }: Alert, { groups }: RoundInput, now: number): boolean {
+function isOver(condition: EventCondition, { subject, lastAt }: Alert, { groups }: EvaluationInput, now: number): boolean {
   if (condition.kind === 'run-failed') return now - lastAt >= condition.endAfterMs;
   const group = groups.get(subject);
   if (!group || group.entries === 0) return true;
@@ -110,7 +110,7 @@ const openAlert = ({ name, condition, quietHours }: AlertRule, { subject, at, de
 function changesOf(
   rule: AlertRule,
   openAlerts: readonly Alert[],
-  input: RoundInput,
+  input: EvaluationInput,
   idSource: IdSource,
   admitAlert: () => boolean,
 ): readonly AlertChange[] {
@@ -149,7 +149,7 @@ function changesOf(
 }
 
 /** Returns the alerts that change. Alerts of deleted, disabled or replaced rules end without a notice. */
-export function evaluate(input: RoundInput, idSource: IdSource): readonly AlertChange[] {
+export function evaluate(input: EvaluationInput, idSource: IdSource): readonly AlertChange[] {
   const { rules, openAlerts } = input;
   const openAlertsOf = ({ name, condition }: AlertRule) =>
     openAlerts.filter((alert) => alert.rule === name && alert.kind === condition.kind);

@@ -8,9 +8,9 @@ import type { StoreWrite } from '../writes.js';
 import {
   type AlertDestination,
   type AlertSettings,
+  displayUrl,
   type LifecycleEvent,
   type LifecycleWebhook,
-  shownUrl,
 } from './alert-settings.js';
 
 /** A message to a destination, with the writes that create it. */
@@ -42,7 +42,7 @@ export function createNotice(
     {
       instanceId,
       dialect: 'native',
-      workflowUrl: shownUrl(destination),
+      workflowUrl: displayUrl(destination),
       payload,
       settings: {
         maxRetries: LIMITS.noticeRetries,

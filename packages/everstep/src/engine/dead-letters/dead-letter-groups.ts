@@ -25,9 +25,9 @@ export const NEW_FOR_MS = 24 * HOUR_MS;
 /** Number of hours in the histogram of a group. */
 export const HISTOGRAM_HOURS = 24;
 /** How long the counts of an hour are kept. */
-export const HOURS_KEPT_MS = 7 * 24 * HOUR_MS;
+export const HOUR_COUNTS_RETENTION_MS = 7 * 24 * HOUR_MS;
 /** How long a group without entries is kept. An entry that is added later starts a new group. */
-export const EMPTY_GROUPS_KEPT_MS = 30 * 24 * HOUR_MS;
+export const EMPTY_GROUP_RETENTION_MS = 30 * 24 * HOUR_MS;
 
 export const GROUP_STATES = ['regressed', 'new', 'known'] as const;
 /** State of a group, in the order of listings. */
@@ -101,7 +101,7 @@ export interface HourChange extends GroupKey {
   readonly added: number;
 }
 /** Value of `successor` for several groups. */
-export const SEVERAL = '';
+export const SEVERAL_SUCCESSORS = '';
 
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
@@ -143,7 +143,7 @@ export class GroupChanges {
     const source = this.groupOf(instanceId, from);
     source.removed++;
     source.moved++;
-    source.successor = source.successor === null || source.successor === to.fingerprint ? to.fingerprint : SEVERAL;
+    source.successor = source.successor === null || source.successor === to.fingerprint ? to.fingerprint : SEVERAL_SUCCESSORS;
     this.workflowOf(instanceId, from, to.workflowUrl).entries--;
     this.hourOf(instanceId, from, hourOf(at)).added--;
     this.addEntry(instanceId, to, responseStatus, at);

@@ -173,7 +173,7 @@ export const NO_COUNTS: RepairCounts = Object.freeze({ pending: 0, started: 0, s
 
 /** Returns the number of entries in all states. */
 export const totalOf = (counts: RepairCounts): number => REPAIR_ITEM_STATES.reduce((sum, state) => sum + counts[state], 0);
-const endedOf = (counts: RepairCounts): number => totalOf(counts) - counts.pending - counts.started;
+const endedCount = (counts: RepairCounts): number => totalOf(counts) - counts.pending - counts.started;
 
 /** Returns whether the repair can no longer change. */
 export const isOver = ({ phase, counts }: Repair): boolean =>
@@ -393,7 +393,7 @@ function decideCanary(repair: Repair, canary: RepairCanary, now: number): Repair
     case 'failed': {
       const { failed } = canary.counts;
       const summary = `${failed} of the first ${totalOf(canary.counts)} failed again, which is more than ${canary.maxFailurePercent}%`;
-      const stopMessage = `${summary}${groupsText(repair.plan, canary)}; ${endedOf(canary.counts)} had ended`;
+      const stopMessage = `${summary}${groupsText(repair.plan, canary)}; ${endedCount(canary.counts)} had ended`;
       return { ...repair, phase: 'stopped', endedAt: now, stopReason: 'canary-failed', stopMessage };
     }
     case 'passed':

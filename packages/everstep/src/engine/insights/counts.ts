@@ -30,7 +30,7 @@ export interface RunCounts {
 }
 
 /** The name under which failed attempts of the code between steps are counted. */
-export const CODE = '';
+export const CODE_BETWEEN_STEPS = '';
 /** Steps and workflows beyond the maximum number are counted together. */
 export const OTHER = null;
 
@@ -80,7 +80,7 @@ export const startOfDay = (at: number): number => at - (at % DAY_MS);
 
 /** Returns the name in the form that stores accept: well-formed and without U+0000. */
 function stepNameOf(name: string | null): string {
-  if (name === null) return CODE;
+  if (name === null) return CODE_BETWEEN_STEPS;
   const shortName = truncateText(name, MAX_STEP_NAME_LENGTH);
   return shortName.includes('\0') ? shortName.replaceAll('\0', '\uFFFD') : shortName;
 }

@@ -27,7 +27,7 @@ const CASES: readonly (readonly [PlannedStep, (task: Task) => RunEvent])[] = [
   [
     { ...STEP, type: 'Call', call: { url: 'http://x/', method: 'GET', headers: {} } },
     ({ messageId }) => ({
-      kind: 'call-answered',
+      kind: 'call-attempted',
       attempt: { slot: 1, messageId, retried: 0 },
       response: { status: 200, headers: {}, body: { encoding: 'utf8', data: 'x' } },
       failure: null,

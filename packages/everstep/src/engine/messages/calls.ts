@@ -4,7 +4,7 @@
 import type { CallOutcome, EncodedBody } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { Draft } from '../runs/decision.js';
-import { keptRequest, type SentRequest } from '../runs/exchanges.js';
+import { type SentRequest, toStoredRequest } from '../runs/exchanges.js';
 import { attemptOf, nextDelayMs } from '../runs/failure.js';
 import type { DeliveryFailure, Task } from '../runs/run.js';
 
@@ -45,7 +45,7 @@ export function applyCallResponse(
     ...(response === null && failure ? { error: failure.message } : {}),
   };
   // Failed attempts have already stored the same request.
-  const sent = task.retried === 0 && !failure && response?.sent ? keptRequest(response.sent) : undefined;
+  const sent = task.retried === 0 && !failure && response?.sent ? toStoredRequest(response.sent) : undefined;
   draft.recordStep({ stepId: task.slot, name: task.name, type: 'Call', out: JSON.stringify(outcome) }, task, {
     startedAt: response?.sent?.startedAt,
     sent,

@@ -21,11 +21,11 @@ function startedRun(message: Partial<MessageSettings> = {}, notBefore: number | 
   return startRun(command(settings, { dialect: 'upstash', workflowUrl: 'http://app/', payload, notBefore }), at(0));
 }
 
-function answered(run: Run, more: Partial<Extract<RunEvent, { kind: 'message-answered' }>> = {}): RunEvent {
+function answered(run: Run, more: Partial<Extract<RunEvent, { kind: 'message-attempted' }>> = {}): RunEvent {
   const task = run.tasks.get(ADVANCE_SLOT);
   assert.ok(task?.kind === 'message');
   const attempt = { slot: ADVANCE_SLOT, messageId: task.messageId, retried: task.retried };
-  return { kind: 'message-answered', attempt, failure: null, notice: null, ...more };
+  return { kind: 'message-attempted', attempt, failure: null, notice: null, ...more };
 }
 
 test('a message is a run with one task, whose id contains its key; it counts once, and registers its queue', () => {

@@ -33,14 +33,14 @@ export type RunEvent =
   | { readonly kind: 'attempt-failed'; readonly attempt: AttemptReference; readonly failure: DeliveryFailure }
   /** The outcome of an attempt of a call; see applyCallResponse. */
   | {
-      readonly kind: 'call-answered';
+      readonly kind: 'call-attempted';
       readonly attempt: AttemptReference;
       readonly response: CallResponse | null;
       readonly failure: DeliveryFailure | null;
     }
   /** The outcome of an attempt of a plain message; see applyMessageResponse. */
   | {
-      readonly kind: 'message-answered';
+      readonly kind: 'message-attempted';
       readonly attempt: AttemptReference;
       readonly failure: DeliveryFailure | null;
       readonly notice: Uint8Array | null;
@@ -71,13 +71,13 @@ export function decide(run: Run, event: RunEvent, context: DecisionContext): Dec
     return decideAttempt(run, event, context);
   const draft = new Draft(run, context);
   switch (event.kind) {
-    case 'call-answered': {
+    case 'call-attempted': {
       const task = run.tasks.get(event.attempt.slot);
       if (task?.kind !== 'call' || !isCurrentAttempt(task, event.attempt)) return unchangedDecision(run);
       applyCallResponse(draft, task, event.response, event.failure);
       break;
     }
-    case 'message-answered': {
+    case 'message-attempted': {
       const task = run.tasks.get(event.attempt.slot);
       if (task?.kind !== 'message' || !isCurrentAttempt(task, event.attempt)) return unchangedDecision(run);
       applyMessageResponse(draft, task, event.failure, event.notice);

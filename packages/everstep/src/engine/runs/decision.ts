@@ -12,7 +12,7 @@ import { type DecisionContext, newId, nextVersion } from '../ids.js';
 import type { CountedStep, InsightCounts } from '../insights/counts.js';
 import { countedWorkflow, countMessages, incrementDailyCount, isMessage } from '../limits/metering.js';
 import type { DayCountKind, StoreWrite } from '../writes.js';
-import type { KeptRequest } from './exchanges.js';
+import type { StoredRequest } from './exchanges.js';
 import {
   ADVANCE_SLOT,
   CALLBACK_SLOT,
@@ -86,7 +86,7 @@ export interface ResultTimes {
 
 /** How a result was produced, as far as it is known and stored. */
 interface ResultDetails extends ResultTimes {
-  readonly sent?: KeptRequest | undefined;
+  readonly sent?: StoredRequest | undefined;
   readonly notifiedBy?: TraceContext | undefined;
 }
 
@@ -259,14 +259,14 @@ export class Draft {
   }
 
   /** Records that the endpoint has a failure function. */
-  noteFailureFunction(): void {
+  recordFailureFunction(): void {
     if (this.run.hasFailureFunction) return;
     this.writes.push({ kind: 'note-failure-function', runKey: this.run.key });
     this.run = { ...this.run, hasFailureFunction: true };
   }
 
   /** Records that the endpoint introduced itself, so that it can be called for the first step. */
-  noteIntroduction(steps: StepRules): void {
+  recordIntroduction(steps: StepRules): void {
     const settings = { ...this.run.settings, steps: { ...steps, introduced: true } };
     this.writes.push({ kind: 'note-introduction', runKey: this.run.key, settings });
     this.run = { ...this.run, settings };

@@ -26,7 +26,7 @@ export interface SentRequest {
 type HeaderMap = Readonly<Record<string, readonly string[]>>;
 
 /** The stored part of a request. */
-export interface KeptRequest {
+export interface StoredRequest {
   /** Time when the request was sent, Unix ms. */
   readonly startedAt: number;
   readonly durationMs: number;
@@ -42,7 +42,7 @@ export interface KeptRequest {
 }
 
 /** The stored part of an exchange. */
-export interface KeptExchange extends KeptRequest {
+export interface StoredExchange extends StoredRequest {
   /** The response; null if none arrived. */
   readonly response: {
     readonly status: number;
@@ -54,7 +54,7 @@ export interface KeptExchange extends KeptRequest {
 }
 
 /** Text that replaces a value that may be a secret. */
-export const NOT_KEPT = '[NOT KEPT]';
+export const SECRET_PLACEHOLDER = '[NOT KEPT]';
 
 const MAY_BE_SECRET =
   /auth|cookie|token|secret|signature|password|passwd|credential|session|api-?key|access-?key|private-?key|csrf/i;
@@ -68,7 +68,7 @@ function keptHeaders(pairs: Iterable<readonly [name: string, values: readonly st
   let length = 0;
   for (const [rawName, values] of pairs) {
     const name = rawName.toLowerCase();
-    const shownValues = mayBeSecret(name) ? [NOT_KEPT] : values;
+    const shownValues = mayBeSecret(name) ? [SECRET_PLACEHOLDER] : values;
     length += name.length + shownValues.reduce((sum, value) => sum + value.length, 0);
     if (length > LIMITS.maxKeptAttemptHeadersLength) break;
     if (name !== '__proto__') headers.set(name, [...(headers.get(name) ?? []), ...shownValues]);
@@ -82,8 +82,8 @@ function* headerPairs(headers: readonly string[]): Generator<readonly [string, r
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Returns the start of a body: as text if it is valid UTF-8, without splitting a character, otherwise as base64. */
-export function beginningOf(body: Uint8Array, maxBytes: number = LIMITS.maxKeptAttemptBodyBytes): EncodedBody {
+/** Returns the start of a body: as text if it is valid UTF-8, without splitting a character, otherwise as Base64. */
+export function encodeBodyStart(body: Uint8Array, maxBytes: number = LIMITS.maxKeptAttemptBodyBytes): EncodedBody {
   let end = Math.min(body.byteLength, maxBytes);
   if (end < body.byteLength) {
     // At most three bytes follow the first byte of a character.
@@ -106,7 +106,7 @@ interface AttemptResponse {
 }
 
 /** Returns the stored part of a request. */
-export function keptRequest({ startedAt, durationMs, method, url, headers, bodyBytes, body }: SentRequest): KeptRequest {
+export function toStoredRequest({ startedAt, durationMs, method, url, headers, bodyBytes, body }: SentRequest): StoredRequest {
   return {
     startedAt,
     durationMs,
@@ -115,23 +115,23 @@ export function keptRequest({ startedAt, durationMs, method, url, headers, bodyB
       url,
       headers: keptHeaders(headerPairs(headers)),
       bodyBytes,
-      ...(body === null ? {} : { body: beginningOf(body, LIMITS.maxKeptAttemptRequestBytes) }),
+      ...(body === null ? {} : { body: encodeBodyStart(body, LIMITS.maxKeptAttemptRequestBytes) }),
     },
   };
 }
 
 /** Returns the stored part of an exchange. */
-export function keptExchange(sent: SentRequest, response: AttemptResponse): KeptExchange {
+export function toStoredExchange(sent: SentRequest, response: AttemptResponse): StoredExchange {
   const { status, responseHeaders, responseBody } = response;
   return {
-    ...keptRequest(sent),
+    ...toStoredRequest(sent),
     response:
       status === null
         ? null
         : {
             status,
             headers: keptHeaders(Object.entries(responseHeaders)),
-            body: beginningOf(responseBody),
+            body: encodeBodyStart(responseBody),
             bodyBytes: Math.max(sent.responseBytes ?? 0, responseBody.byteLength),
           },
   };

@@ -3,7 +3,7 @@ import { truncateText } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import { retryDelayMs } from '../schedules/retry-delay.js';
 import type { Draft } from './decision.js';
-import { keptExchange } from './exchanges.js';
+import { toStoredExchange } from './exchanges.js';
 import type { AttemptedTask, DeliveryFailure, FailedAttempt, Task } from './run.js';
 
 type AttemptTask = Extract<Task, { kind: 'advance' | 'step' | 'message' }>;
@@ -40,7 +40,7 @@ export function attemptOf(task: AttemptedTask, failure: DeliveryFailure, now: nu
     status: failure.status,
     retryAt: delayMs === null ? null : now + delayMs,
     ...(failure.thrown ? { thrown: failure.thrown } : {}),
-    ...(failure.sent ? { exchange: keptExchange(failure.sent, failure) } : {}),
+    ...(failure.sent ? { exchange: toStoredExchange(failure.sent, failure) } : {}),
   };
 }
 

@@ -39,7 +39,7 @@ const callTimeOf = ({ sent, startedAt = sent?.startedAt }: ReplyEnvelope): numbe
 
 function applyProgress(draft: Draft, task: CodeTask, reply: ProgressReply, envelope: ReplyEnvelope): void {
   const isCurrent = reply.base === draft.journalLength;
-  if (reply.failureFunction) draft.noteFailureFunction();
+  if (reply.failureFunction) draft.recordFailureFunction();
   const { done, advanced } = reply;
   checkResults(draft, done, reply.end);
   recordResults(draft, task, { done, isCurrent, mustBeNew: isCurrent && advanced, startedAt: callTimeOf(envelope) });
@@ -95,7 +95,7 @@ function failFollowingStep(draft: Draft, task: CodeTask, reply: FailedReply, isC
 
 function applyFailure(draft: Draft, task: CodeTask, reply: FailedReply, envelope: ReplyEnvelope): void {
   const isCurrent = reply.base === draft.journalLength;
-  if (reply.failureFunction) draft.noteFailureFunction();
+  if (reply.failureFunction) draft.recordFailureFunction();
   checkResults(draft, reply.done, undefined);
   recordResults(draft, task, { done: reply.done, isCurrent, mustBeNew: isCurrent, startedAt: callTimeOf(envelope) });
   const { step, error } = reply;

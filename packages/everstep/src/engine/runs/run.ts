@@ -4,7 +4,7 @@
  */
 import type { CallSpec, EventContent, InvokeSpec, StepType, TraceContext } from '@everstep/sdk/protocol';
 import type { ErrorDetails, FailedBy } from '../failures/error-details.js';
-import type { KeptExchange, KeptRequest, SentRequest } from './exchanges.js';
+import type { SentRequest, StoredExchange, StoredRequest } from './exchanges.js';
 import type { RunSettings } from './settings.js';
 
 export const DIALECT_NAMES = ['native', 'upstash'] as const;
@@ -192,7 +192,7 @@ export interface RecordedStep {
   /** Whether the result was supplied in a fork. */
   readonly edited?: true;
   /** Request of a call whose first attempt succeeded. It is read only on demand. */
-  readonly sent?: KeptRequest;
+  readonly sent?: StoredRequest;
   /** Trace context of the notification that ended a wait. It is for observers and is not stored. */
   readonly notifiedBy?: TraceContext;
 }
@@ -243,7 +243,7 @@ export interface FailedAttempt {
   readonly retryAt: number | null;
   readonly thrown?: ErrorDetails;
   /** The request and its response. Absent if nothing was sent, or if they were not requested. */
-  readonly exchange?: KeptExchange;
+  readonly exchange?: StoredExchange;
 }
 
 export const FAILURE_FUNCTION_STATES = ['CALLBACK_INPROGRESS', 'CALLBACK_SUCCESS', 'CALLBACK_FAIL', 'CALLBACK_CANCELED'] as const;

@@ -238,7 +238,7 @@ export function recoverRun(
     kind: 'take-dead-letter',
     instanceId: run.instanceId,
     dlqId,
-    became: { kind, runKey: run.key, at: context.now },
+    recoveredAs: { kind, runKey: run.key, at: context.now },
   });
   return { run, unit: { guards, writes }, keepsLimits };
 }

@@ -90,7 +90,7 @@ class Play {
     const attempt = { slot, messageId, retried };
     if (task.kind === 'call') {
       const response = { status: 200, headers: {}, body: { encoding: 'utf8', data: '' } as const };
-      this.arriving.push({ kind: 'call-answered', attempt, response: response, failure: null });
+      this.arriving.push({ kind: 'call-attempted', attempt, response: response, failure: null });
       return;
     }
     const submission = submissionFor(new Set(this.recorded), slot === ADVANCE_SLOT ? null : slot);

@@ -270,7 +270,7 @@ test('a resumed run continues with the open steps of a group, and keeps its reco
   const response = { status: 200, headers: {}, body: { encoding: 'utf8', data: '' } as const };
   const last = decide(
     resumed,
-    { kind: 'call-answered', attempt: attemptOf(resumed, 3), response: response, failure: null },
+    { kind: 'call-attempted', attempt: attemptOf(resumed, 3), response: response, failure: null },
     at(6010),
   );
   assert.deepEqual(open(last.run), { 0: 'advance' });

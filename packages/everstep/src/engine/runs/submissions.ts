@@ -79,7 +79,7 @@ function requestFirstStep(run: Run, task: RequestingTask, context: DecisionConte
   if (task.kind !== 'advance' || !steps || hasIntroducedItself(run)) return unchangedDecision(run);
   const draft = new Draft(run, context);
   draft.markQuietAt(0);
-  draft.noteIntroduction(steps);
+  draft.recordIntroduction(steps);
   draft.putTask({ ...task, messageId: draft.newMessageId(), dueAt: draft.now });
   return draft.finish();
 }

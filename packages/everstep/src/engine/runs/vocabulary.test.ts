@@ -170,10 +170,10 @@ describe('calls', () => {
     status: 503,
     retry: { kind: 'backoff' },
   };
-  const answered = (run: Run, event: Partial<Extract<RunEvent, { kind: 'call-answered' }>>): Decision => {
+  const answered = (run: Run, event: Partial<Extract<RunEvent, { kind: 'call-attempted' }>>): Decision => {
     const task = taskAt(run, 1, 'call');
     const attempt = { slot: 1, messageId: task.messageId, retried: task.retried };
-    return decide(run, { kind: 'call-answered', attempt, response: null, failure: null, ...event }, at(10));
+    return decide(run, { kind: 'call-attempted', attempt, response: null, failure: null, ...event }, at(10));
   };
 
   test('a success is the result, with status, headers and body', () => {
@@ -223,7 +223,7 @@ describe('calls', () => {
     const next = answered(run, { response: response, failure: refusal }).run;
     const { messageId } = taskAt(run, 1, 'call');
     const stale: RunEvent = {
-      kind: 'call-answered',
+      kind: 'call-attempted',
       attempt: { slot: 1, messageId, retried: 0 },
       response: response,
       failure: null,

@@ -1,6 +1,6 @@
 /** Writes that count for accounts and plans, and entries of the audit log. */
 import type { InsightCounts } from '../insights/counts.js';
-import { COUNTER_FACTS, SMALL_WRITE_FACTS, type WriteFactsOf, yes } from './facts.js';
+import { alwaysTrue, COUNTER_FACTS, SMALL_WRITE_FACTS, type WriteFactsOf } from './facts.js';
 
 /**
  * The kind of a daily counter. `run` counts the runs that requests start. Most others count requests that the plan or the budget
@@ -87,7 +87,7 @@ export type AccountWrite =
   /** Adds an entry to the audit log, in the unit that makes the change. */
   | { readonly kind: 'add-audit'; readonly entry: AuditNote };
 
-const COUNTER_WRITE = { ...COUNTER_FACTS, ...SMALL_WRITE_FACTS, topic: null, isSelfContained: yes } as const;
+const COUNTER_WRITE = { ...COUNTER_FACTS, ...SMALL_WRITE_FACTS, topic: null, isSelfContained: alwaysTrue } as const;
 
 export const ACCOUNT_WRITE_FACTS = {
   'count-messages': { ...COUNTER_WRITE, aggregate: 'usage', time: ({ at }) => at },

@@ -1,6 +1,6 @@
 /** Writes of events that alert rules watch. */
 import type { AlertEvent } from '../alerts/alert-events.js';
-import { COUNTER_FACTS, SMALL_WRITE_FACTS, type WriteFactsOf, yes } from './facts.js';
+import { alwaysTrue, COUNTER_FACTS, SMALL_WRITE_FACTS, type WriteFactsOf } from './facts.js';
 
 export type AlertWrite =
   /** Adds an event in the unit that causes it. The next round of the alert rules removes it. */
@@ -12,7 +12,7 @@ export const ALERT_WRITE_FACTS = {
     ...SMALL_WRITE_FACTS,
     aggregate: 'alert',
     topic: null,
-    isSelfContained: yes,
+    isSelfContained: alwaysTrue,
     time: ({ event }) => event.at,
   },
 } satisfies WriteFactsOf<AlertWrite>;

@@ -1,6 +1,6 @@
 /** Writes to objects other than runs: keys, queues, URL groups, schedules, destinations, settings. */
 import type { DestinationHold, FlowControl, FlowControlState, InstanceSettings, Queue, Schedule, UrlGroup } from '../runs/run.js';
-import { INSTANCE_FACTS, no, SMALL_WRITE_FACTS, type WriteFactsOf, yes, zero } from './facts.js';
+import { alwaysFalse, alwaysTrue, alwaysZero, INSTANCE_FACTS, SMALL_WRITE_FACTS, type WriteFactsOf } from './facts.js';
 
 export type ControlWrite =
   /**
@@ -58,39 +58,39 @@ const QUEUE_WRITE = {
   ...SMALL_WRITE_FACTS,
   aggregate: 'queue',
   topic: 'queues',
-  isSelfContained: no,
+  isSelfContained: alwaysFalse,
 } as const;
 const URL_GROUP_WRITE = {
   ...INSTANCE_FACTS,
   ...SMALL_WRITE_FACTS,
   aggregate: 'url-group',
   topic: 'queues',
-  isSelfContained: no,
+  isSelfContained: alwaysFalse,
 } as const;
 const SCHEDULE_WRITE = {
   ...INSTANCE_FACTS,
   ...SMALL_WRITE_FACTS,
   aggregate: 'schedule',
   topic: 'schedules',
-  isSelfContained: no,
+  isSelfContained: alwaysFalse,
 } as const;
 
 export const CONTROL_WRITE_FACTS = {
   'put-flow-control': {
     ...FLOW_CONTROL_WRITE,
-    isSelfContained: yes,
+    isSelfContained: alwaysTrue,
     time: ({ at }) => at,
     conflicts: ({ instanceId, flowControl }, keys) => keys.object('flow-control', instanceId, flowControl.key),
   },
   'set-flow-control': {
     ...FLOW_CONTROL_WRITE,
-    isSelfContained: no,
+    isSelfContained: alwaysFalse,
     time: ({ at }) => at,
     conflicts: ({ instanceId, state }, keys) => keys.object('flow-control', instanceId, state.key),
   },
   'set-flow-window': {
     ...FLOW_CONTROL_WRITE,
-    isSelfContained: yes,
+    isSelfContained: alwaysTrue,
     time: ({ window }) => window?.startedAt ?? 0,
     conflicts: ({ instanceId, key }, keys) => keys.object('flow-control', instanceId, key),
   },
@@ -106,7 +106,7 @@ export const CONTROL_WRITE_FACTS = {
   },
   'delete-queue': {
     ...QUEUE_WRITE,
-    time: zero,
+    time: alwaysZero,
     conflicts: ({ instanceId, name }, keys) => keys.object('queue', instanceId, name),
   },
   'put-url-group': {
@@ -116,7 +116,7 @@ export const CONTROL_WRITE_FACTS = {
   },
   'delete-url-group': {
     ...URL_GROUP_WRITE,
-    time: zero,
+    time: alwaysZero,
     conflicts: ({ instanceId, name }, keys) => keys.object('url-group', instanceId, name),
   },
   'put-schedule': {
@@ -128,7 +128,7 @@ export const CONTROL_WRITE_FACTS = {
   },
   'delete-schedule': {
     ...SCHEDULE_WRITE,
-    time: zero,
+    time: alwaysZero,
     conflicts: ({ instanceId, scheduleId }, keys) => keys.object('schedule', instanceId, scheduleId),
   },
   'set-hold': {
@@ -136,7 +136,7 @@ export const CONTROL_WRITE_FACTS = {
     ...SMALL_WRITE_FACTS,
     aggregate: 'hold',
     topic: 'settings',
-    isSelfContained: no,
+    isSelfContained: alwaysFalse,
     time: ({ hold }) => hold?.since ?? 0,
     conflicts: ({ instanceId, origin }, keys) => keys.object('hold', instanceId, origin),
   },
@@ -145,8 +145,8 @@ export const CONTROL_WRITE_FACTS = {
     ...SMALL_WRITE_FACTS,
     aggregate: 'settings',
     topic: 'settings',
-    isSelfContained: no,
-    time: zero,
+    isSelfContained: alwaysFalse,
+    time: alwaysZero,
     conflicts: ({ instanceId }, keys) => keys.object('settings', instanceId, ''),
   },
 } satisfies WriteFactsOf<ControlWrite>;

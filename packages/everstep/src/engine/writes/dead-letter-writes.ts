@@ -2,7 +2,7 @@
 import type { FailureGroup } from '../dead-letters/dead-letter-groups.js';
 import type { RepairItemState } from '../dead-letters/repair.js';
 import type { DeadLetter, FailureFunctionState } from '../runs/run.js';
-import { INSTANCE_FACTS, no, SMALL_WRITE_FACTS, type WriteFactsOf, yes, zero } from './facts.js';
+import { alwaysFalse, alwaysTrue, alwaysZero, INSTANCE_FACTS, SMALL_WRITE_FACTS, type WriteFactsOf } from './facts.js';
 import { contentBytes, RECORD_BYTES, toJson } from './stored-size.js';
 
 export type DeadLetterWrite =
@@ -16,7 +16,7 @@ export type DeadLetterWrite =
       readonly state: FailureFunctionState | null;
     }
   /**
-   * Removes the entry from the DLQ, together with the callback task of its run. `became` identifies the new run, and
+   * Removes the entry from the DLQ, together with the callback task of its run. `recoveredAs` identifies the new run, and
    * the time at which it was created (Unix ms). It is null if the entry is deleted. A group whose last entry is recovered is
    * resolved.
    */
@@ -24,7 +24,7 @@ export type DeadLetterWrite =
       readonly kind: 'take-dead-letter';
       readonly instanceId: string;
       readonly dlqId: string;
-      readonly became: { readonly kind: 'resume' | 'restart'; readonly runKey: string; readonly at: number } | null;
+      readonly recoveredAs: { readonly kind: 'resume' | 'restart'; readonly runKey: string; readonly at: number } | null;
     }
   /** Sets the outcome of a repair entry. An entry that is no longer pending does not change. */
   | {
@@ -46,8 +46,8 @@ const ENTRY_WRITE = {
   ...SMALL_WRITE_FACTS,
   aggregate: 'dead-letter',
   topic: 'dlq',
-  isSelfContained: no,
-  time: zero,
+  isSelfContained: alwaysFalse,
+  time: alwaysZero,
 } as const;
 
 export const DEAD_LETTER_WRITE_FACTS = {
@@ -56,7 +56,7 @@ export const DEAD_LETTER_WRITE_FACTS = {
     topic: 'dlq',
     instanceId: ({ entry }) => entry.instanceId,
     runKey: ({ entry }) => entry.runKey,
-    isSelfContained: yes,
+    isSelfContained: alwaysTrue,
     time: ({ entry }) => entry.createdAt,
     weight: ({ entry }) => entry.responseBody.length,
     storedBytes: ({ entry }) => RECORD_BYTES + contentBytes(entry.responseBody, toJson(entry.failedBy)),
@@ -75,7 +75,7 @@ export const DEAD_LETTER_WRITE_FACTS = {
     ...SMALL_WRITE_FACTS,
     aggregate: 'repair',
     topic: 'repairs',
-    isSelfContained: no,
+    isSelfContained: alwaysFalse,
     time: ({ at }) => at,
     conflicts: ({ instanceId, repairId, n }, keys) => keys.object('repair-item', instanceId, `${repairId}\n${n}`),
   },

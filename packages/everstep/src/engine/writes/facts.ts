@@ -87,9 +87,9 @@ export type GuardFactsOf<Guard extends { readonly kind: string }> = {
   readonly [Kind in Guard['kind']]: GuardFacts<OfKind<Guard, Kind>>;
 };
 
-export const yes = (): true => true;
-export const no = (): false => false;
-export const zero = (): 0 => 0;
+export const alwaysTrue = (): true => true;
+export const alwaysFalse = (): false => false;
+export const alwaysZero = (): 0 => 0;
 const nothing = (): null => null;
 
 /** Facts of a write that belongs to a run and conflicts with nothing else. */
@@ -109,4 +109,4 @@ export const INSTANCE_FACTS = {
 export const COUNTER_FACTS = { ...INSTANCE_FACTS, conflicts: () => {} };
 
 /** Facts of a write that contains nothing that counts as stored bytes or takes much space. */
-export const SMALL_WRITE_FACTS = { weight: zero, storedBytes: zero };
+export const SMALL_WRITE_FACTS = { weight: alwaysZero, storedBytes: alwaysZero };

@@ -1,6 +1,6 @@
 /** Writes to runs: their state, journal, tasks and events. */
 import type { FailedAttempt, KeptEvent, RecordedStep, Run, RunOutcome, RunPayload, RunSettings, Task } from '../runs/run.js';
-import { no, RUN_FACTS, SMALL_WRITE_FACTS, type WriteFactsOf, yes, zero } from './facts.js';
+import { alwaysFalse, alwaysTrue, alwaysZero, RUN_FACTS, SMALL_WRITE_FACTS, type WriteFactsOf } from './facts.js';
 import { contentBytes, RECORD_BYTES, toJson } from './stored-size.js';
 
 export type RunWrite =
@@ -92,22 +92,22 @@ export const RUN_WRITE_FACTS = {
     ...SMALL_WRITE_FACTS,
     aggregate: 'run',
     topic: 'runs',
-    isSelfContained: yes,
-    time: zero,
+    isSelfContained: alwaysTrue,
+    time: alwaysZero,
   },
   'note-introduction': {
     ...RUN_FACTS,
     ...SMALL_WRITE_FACTS,
     aggregate: 'run',
     topic: null,
-    isSelfContained: yes,
-    time: zero,
+    isSelfContained: alwaysTrue,
+    time: alwaysZero,
   },
   'end-run': {
     ...RUN_FACTS,
     aggregate: 'run',
     topic: 'runs',
-    isSelfContained: yes,
+    isSelfContained: alwaysTrue,
     time: ({ completedAt }) => completedAt,
     weight: ({ outcome }) => (outcome.status === 'succeeded' ? (outcome.result?.length ?? 0) : 0),
     storedBytes: ({ outcome }) => (outcome.status === 'succeeded' ? contentBytes(outcome.result) : 0),
@@ -116,7 +116,7 @@ export const RUN_WRITE_FACTS = {
     ...RUN_FACTS,
     aggregate: 'journal',
     topic: 'runs',
-    isSelfContained: yes,
+    isSelfContained: alwaysTrue,
     time: ({ step }) => step.completedAt,
     weight: ({ step }) => step.out?.length ?? 0,
     storedBytes: ({ step }) => RECORD_BYTES + contentBytes(step.out, toJson(step.sent)),
@@ -125,9 +125,9 @@ export const RUN_WRITE_FACTS = {
     ...RUN_FACTS,
     aggregate: 'journal',
     topic: 'runs',
-    isSelfContained: yes,
+    isSelfContained: alwaysTrue,
     time: ({ attempt }) => attempt.at,
-    weight: zero,
+    weight: alwaysZero,
     storedBytes: ({ attempt }) => RECORD_BYTES + contentBytes(toJson(attempt.exchange), toJson(attempt.thrown)),
   },
   'copy-journal': {
@@ -136,8 +136,8 @@ export const RUN_WRITE_FACTS = {
     aggregate: 'journal',
     topic: null,
     runKey: ({ toRunKey }) => toRunKey,
-    isSelfContained: no,
-    time: zero,
+    isSelfContained: alwaysFalse,
+    time: alwaysZero,
     weight: () => COPY_BYTES,
     conflicts: ({ fromRunKey }, keys) => keys.run(fromRunKey),
   },
@@ -148,8 +148,8 @@ export const RUN_WRITE_FACTS = {
     topic: null,
     // The copied run does not exist yet.
     runKey: ({ fromRunKey }) => fromRunKey,
-    isSelfContained: no,
-    time: zero,
+    isSelfContained: alwaysFalse,
+    time: alwaysZero,
     conflicts: ({ toRunKey }, keys) => keys.namedRun(toRunKey),
   },
   'adopt-journal': {
@@ -158,8 +158,8 @@ export const RUN_WRITE_FACTS = {
     aggregate: 'journal',
     topic: 'runs',
     instanceId: ({ instanceId }) => instanceId,
-    isSelfContained: no,
-    time: zero,
+    isSelfContained: alwaysFalse,
+    time: alwaysZero,
   },
   'abandon-journal': {
     ...SMALL_WRITE_FACTS,
@@ -167,8 +167,8 @@ export const RUN_WRITE_FACTS = {
     topic: null,
     instanceId: ({ instanceId }) => instanceId,
     runKey: () => null,
-    isSelfContained: no,
-    time: zero,
+    isSelfContained: alwaysFalse,
+    time: alwaysZero,
     conflicts: ({ runKey }, keys) => keys.namedRun(runKey),
   },
   'put-task': {
@@ -178,7 +178,7 @@ export const RUN_WRITE_FACTS = {
     isSelfContained: ({ task }) => !isWaitingForRun(task),
     time: ({ task }) => task.createdAt,
     weight: ({ task }) => (task.kind === 'call' ? (task.call.body?.data.length ?? 0) : 0),
-    storedBytes: zero,
+    storedBytes: alwaysZero,
     conflicts: ({ task }, keys) => {
       if (task.kind !== 'invoke') return;
       // The state of the run that it waits for decides when the task is due.
@@ -186,36 +186,64 @@ export const RUN_WRITE_FACTS = {
       else keys.namedRun(task.childRunKey);
     },
   },
-  'delete-task': { ...RUN_FACTS, ...SMALL_WRITE_FACTS, aggregate: 'task', topic: 'runs', isSelfContained: yes, time: zero },
-  'park-tasks': { ...RUN_FACTS, ...SMALL_WRITE_FACTS, aggregate: 'task', topic: 'runs', isSelfContained: yes, time: zero },
-  'delete-tasks': { ...RUN_FACTS, ...SMALL_WRITE_FACTS, aggregate: 'task', topic: 'runs', isSelfContained: yes, time: zero },
+  'delete-task': {
+    ...RUN_FACTS,
+    ...SMALL_WRITE_FACTS,
+    aggregate: 'task',
+    topic: 'runs',
+    isSelfContained: alwaysTrue,
+    time: alwaysZero,
+  },
+  'park-tasks': {
+    ...RUN_FACTS,
+    ...SMALL_WRITE_FACTS,
+    aggregate: 'task',
+    topic: 'runs',
+    isSelfContained: alwaysTrue,
+    time: alwaysZero,
+  },
+  'delete-tasks': {
+    ...RUN_FACTS,
+    ...SMALL_WRITE_FACTS,
+    aggregate: 'task',
+    topic: 'runs',
+    isSelfContained: alwaysTrue,
+    time: alwaysZero,
+  },
   'wake-invoker': {
     ...RUN_FACTS,
     ...SMALL_WRITE_FACTS,
     aggregate: 'task',
     topic: null,
     runKey: ({ childRunKey }) => childRunKey,
-    isSelfContained: no,
+    isSelfContained: alwaysFalse,
     time: ({ at }) => at,
   },
   'keep-event': {
     ...RUN_FACTS,
     aggregate: 'event',
     topic: 'runs',
-    isSelfContained: yes,
+    isSelfContained: alwaysTrue,
     time: ({ event }) => event.receivedAt,
     weight: ({ event }) => event.content.body?.data.length ?? 0,
     storedBytes: ({ event }) => RECORD_BYTES + contentBytes(JSON.stringify(event.content)),
   },
-  'drop-event': { ...RUN_FACTS, ...SMALL_WRITE_FACTS, aggregate: 'event', topic: 'runs', isSelfContained: yes, time: zero },
+  'drop-event': {
+    ...RUN_FACTS,
+    ...SMALL_WRITE_FACTS,
+    aggregate: 'event',
+    topic: 'runs',
+    isSelfContained: alwaysTrue,
+    time: alwaysZero,
+  },
   'remember-deduplication': {
     ...RUN_FACTS,
     ...SMALL_WRITE_FACTS,
     aggregate: 'deduplication',
     topic: 'runs',
     instanceId: ({ instanceId }) => instanceId,
-    isSelfContained: no,
-    time: zero,
+    isSelfContained: alwaysFalse,
+    time: alwaysZero,
     conflicts: ({ instanceId, deduplicationId }, keys) => keys.object('deduplication', instanceId, deduplicationId),
   },
 } satisfies WriteFactsOf<RunWrite>;

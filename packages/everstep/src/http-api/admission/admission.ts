@@ -11,7 +11,7 @@ import type { Region } from '../../config/regions.js';
 import { ApiError } from '../../contract/error-codes.js';
 import type { Dialect } from '../../dialects/index.js';
 import type { SearchCaller } from '../../search/search-service.js';
-import type { Admitted, ApiContext, Operation } from '../operation.js';
+import type { AdmittedCaller, ApiContext, Operation } from '../operation.js';
 import { readPath } from '../requests/request-input.js';
 import { unknownRoute } from '../responses/error-replies.js';
 import { admitToIndex } from '../search/admission.js';
@@ -38,7 +38,7 @@ export interface RoutedOperation {
 /** Result of the admission of a request. */
 export interface Admission {
   readonly operation: Operation;
-  readonly admitted: Admitted;
+  readonly admitted: AdmittedCaller;
   readonly dialect: Dialect;
   readonly target: Target;
 }
@@ -55,7 +55,7 @@ export interface AdmissionOptions {
   readonly acceptsQueryTokens: boolean;
 }
 
-const OPEN_ACCESS: Admitted = Object.freeze({ access: 'open' });
+const OPEN_ACCESS: AdmittedCaller = Object.freeze({ access: 'open' });
 
 function checkRequestLimits(request: FastifyRequest): void {
   const { rawHeaders, httpVersion } = request.raw;

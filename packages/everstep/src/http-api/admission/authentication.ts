@@ -4,7 +4,7 @@ import type { Caller } from '../../accounts/tokens/caller.js';
 import { permits, type RequiredScope } from '../../accounts/tokens/token-scopes.js';
 import type { Region } from '../../config/regions.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { bareToken, type Dialect } from '../../dialects/index.js';
+import { type Dialect, unwrapToken } from '../../dialects/index.js';
 import { quoteValue } from '../parameters/value-errors.js';
 import { type Target, takeToken } from '../server/target.js';
 
@@ -30,7 +30,7 @@ export function credentialOf(
 ): Credential {
   if (authorization !== undefined) {
     const token = BEARER.exec(authorization)?.[1];
-    if (token !== undefined) return { token: bareToken(token), target };
+    if (token !== undefined) return { token: unwrapToken(token), target };
     const scheme = authorization.split(' ', 1)[0] ?? '';
     const problem = scheme.toLowerCase() === 'bearer' ? 'with one token' : `not the scheme ${quoteValue(scheme)}`;
     throw new ApiError('bad-token', `the Authorization header must have the form "Bearer <token>", ${problem}`, CHALLENGE);
@@ -43,7 +43,7 @@ export function credentialOf(
     );
   const parameter = takeToken(target.query, dialect.tokenParameter);
   if (parameter && parameter.token !== '')
-    return { token: bareToken(parameter.token), target: { path: target.path, query: parameter.remainingQuery } };
+    return { token: unwrapToken(parameter.token), target: { path: target.path, query: parameter.remainingQuery } };
   throw new ApiError(
     'missing-token',
     `the request has no token; send "Authorization: Bearer <token>" or the query parameter ${dialect.tokenParameter}`,

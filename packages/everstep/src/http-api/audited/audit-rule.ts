@@ -54,13 +54,11 @@ export const secretRead = (action: string, options: Omit<SecretReadRule, 'kind' 
   action,
   ...options,
 });
-export const OWN_ENTRY: AuditRule = Object.freeze({ kind: 'own-entry' });
+export const WRITES_OWN_ENTRY: AuditRule = Object.freeze({ kind: 'own-entry' });
 export const notAudited = (reason: string): AuditRule => ({ kind: 'none', reason });
 
 /** Runs, messages and events are records themselves, with their caller, and are too numerous for a second record. */
-export const IS_ITS_OWN_RECORD = notAudited(
-  'the run or the message that it creates is the record, with the address of the caller',
-);
-export const IS_A_STEP = notAudited('an endpoint submits steps of its own run, which records them');
-export const IS_AN_EVENT = notAudited('the run that receives the event records it');
-export const ONLY_READS = notAudited('it only reads; it is a POST because of its body');
+export const RECORDED_BY_RUN = notAudited('the run or the message that it creates is the record, with the address of the caller');
+export const RECORDED_BY_STEP = notAudited('an endpoint submits steps of its own run, which records them');
+export const RECORDED_BY_EVENT = notAudited('the run that receives the event records it');
+export const READ_ONLY = notAudited('it only reads; it is a POST because of its body');

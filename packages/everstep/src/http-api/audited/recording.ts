@@ -6,7 +6,7 @@ import { AuditedRequest, runAudited } from '../../audit/audited-request.js';
 import { NO_CREDENTIAL } from '../../audit/refused-requests.js';
 import type { ApiError, ErrorCode } from '../../contract/error-codes.js';
 import type { AuditNote, AuditRequest } from '../../engine/writes.js';
-import type { Admitted, OperationInput, OperationResponse } from '../handled-request.js';
+import type { AdmittedCaller, OperationInput, OperationResponse } from '../handled-request.js';
 import { inputDetails, responseCounts, subjectIn } from './audit-details.js';
 import type { AuditRule } from './audit-rule.js';
 
@@ -32,7 +32,7 @@ function identityOfUser({ user: { email, userId }, sessionId, apiKeyId = '' }: P
 }
 
 /** Returns the identity of the caller. `admitted` is undefined if the request was rejected before admission. */
-function identityOf(admitted: Admitted | undefined): Identity {
+function identityOf(admitted: AdmittedCaller | undefined): Identity {
   switch (admitted?.access) {
     case 'token': {
       const { actor, instanceId, user } = admitted.caller;
@@ -54,7 +54,7 @@ function identityOf(admitted: Admitted | undefined): Identity {
 }
 
 /** Returns whether the rule applies to this request. */
-function appliesTo(rule: AuditRule | undefined, input: OperationInput, admitted: Admitted): boolean {
+function appliesTo(rule: AuditRule | undefined, input: OperationInput, admitted: AdmittedCaller): boolean {
   if (rule?.kind !== 'change') return rule?.kind === 'secret-read' || rule?.kind === 'own-entry';
   if (rule.isOnlyForUsers && !(admitted.access === 'index' && admitted.caller.principal)) return false;
   return rule.shouldRecord?.(input) ?? true;
@@ -68,7 +68,7 @@ interface AuditedOperation {
 
 export interface RecordedRequest {
   readonly operation: AuditedOperation;
-  readonly admitted: Admitted;
+  readonly admitted: AdmittedCaller;
   readonly input: OperationInput;
 }
 
@@ -103,7 +103,7 @@ export class AuditRecorder {
   }
 
   /** Counts a rejected request, if its error is counted. */
-  countRefusal(operation: AuditedOperation, admitted: Admitted | undefined, { code }: ApiError, address: string): void {
+  countRefusal(operation: AuditedOperation, admitted: AdmittedCaller | undefined, { code }: ApiError, address: string): void {
     const rule = operation.audit;
     const isAudited = rule !== undefined && rule.kind !== 'none' && admitted !== undefined && admitted.access !== 'open';
     if (!isAudited && !COUNTED_ERRORS.includes(code)) return;

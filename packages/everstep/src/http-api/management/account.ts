@@ -2,7 +2,7 @@
 
 import Type from 'typebox';
 import { AccountEntry, AccountName, ApiKeyEntry, Ok, RecordId } from '../../contract/management.js';
-import { OWN_ENTRY } from '../audited/audit-rule.js';
+import { WRITES_OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, respond } from '../operation.js';
 import { BODY_ERRORS, jsonBody, OK, requiredBody, valueOrThrow } from './outcome.js';
 import { presentApiKey, toSeconds } from './presenters.js';
@@ -51,7 +51,7 @@ const listApiKeys = accountOperation({
 
 const createApiKey = accountOperation({
   operationId: 'createApiKey',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: 'API keys',
   summary: 'Create an API key',
   description: 'The response contains the key. Store it: Everstep stores only a hash of it and cannot show it again.',
@@ -69,7 +69,7 @@ const createApiKey = accountOperation({
 
 const revokeApiKey = accountOperation({
   operationId: 'revokeApiKey',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: 'API keys',
   summary: 'Revoke an API key',
   description: 'The key is rejected immediately, and your recovery link is deleted. You cannot revoke your last valid key.',

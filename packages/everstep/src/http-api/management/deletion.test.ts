@@ -59,7 +59,7 @@ test('members see an instance as deleting until its rows are removed', async () 
   const listed = (await call<InstanceRecord[]>('finance', 'GET', '/v2/queue/users')).body.find(({ id }) => id === instanceId);
   assert.deepEqual([listed?.state, listed?.token], ['deleting', undefined]);
   assert.deepEqual(await accounts.listDeletedInstances(objects.people.principals.stranger), []);
-  await store.accounts.noteEmptied({ instanceId, at: Date.now() });
+  await store.accounts.markEmptied({ instanceId, at: Date.now() });
   const { body } = await call<InstanceRecord[]>('finance', 'GET', '/v2/queue/users');
   assert.ok(!body.some(({ id }) => id === instanceId));
 });

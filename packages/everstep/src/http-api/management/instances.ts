@@ -5,7 +5,7 @@ import { LIMITS } from '../../config/limits.js';
 import { REGIONS } from '../../config/regions.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { AccountName, InstanceRecord, InstanceUsage, Ok, PlanRecord, QueueStats, RecordId } from '../../contract/management.js';
-import { OWN_ENTRY, secretRead } from '../audited/audit-rule.js';
+import { secretRead, WRITES_OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, respond } from '../operation.js';
 import { parseDestination } from '../parameters/destination.js';
 import { InvalidValueError } from '../parameters/value-errors.js';
@@ -39,7 +39,7 @@ const listInstances = accountOperation({
 
 const createInstance = accountOperation({
   operationId: 'createInstance',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Create a queue instance',
   description: 'Creates an instance that belongs to the personal account of the user or to a team.',
@@ -78,7 +78,7 @@ const getInstance = accountOperation({
 
 const deleteInstance = accountOperation({
   operationId: 'deleteInstance',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Delete a queue instance',
   description:
@@ -98,7 +98,7 @@ const deleteInstance = accountOperation({
 
 const rotateInstanceTokens = accountOperation({
   operationId: 'rotateInstanceTokens',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Rotate the tokens of a queue instance',
   description: 'Creates new tokens and revokes the old ones. The old tokens are rejected immediately.',
@@ -114,7 +114,7 @@ const rotateInstanceTokens = accountOperation({
 
 const moveInstanceToTeam = accountOperation({
   operationId: 'moveInstanceToTeam',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Move a queue instance to a team',
   description:
@@ -134,7 +134,7 @@ const moveInstanceToTeam = accountOperation({
 
 const updateInstanceBudget = accountOperation({
   operationId: 'updateInstanceBudget',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Update the monthly budget of a queue instance',
   description: `Sets the budget in dollars per calendar month (UTC): 0 for no limit, or ${LIMITS.minBudgetDollars} to ${LIMITS.maxBudgetDollars}. When the budget is spent, new runs, messages and schedules are rejected. Runs that have started continue.`,
@@ -159,7 +159,7 @@ const updateInstanceBudget = accountOperation({
 
 const setInstanceBudgetAlert = accountOperation({
   operationId: 'setInstanceBudgetAlert',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Set the budget alert URL of a queue instance',
   description: 'Everstep notifies the URL when 80% and 100% of the budget are spent.',
@@ -186,7 +186,7 @@ const setInstanceBudgetAlert = accountOperation({
 
 const setInstancePlan = accountOperation({
   operationId: 'setInstancePlan',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Set the plan of a queue instance',
   description: 'Only for operators of the installation, who do not need a role in the account.',

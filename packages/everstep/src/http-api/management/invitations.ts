@@ -3,7 +3,7 @@
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { InvitationSecret, JoinedTeam, Ok, RecordId, TeamMember } from '../../contract/management.js';
-import { OWN_ENTRY } from '../audited/audit-rule.js';
+import { WRITES_OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, openOperation, respond } from '../operation.js';
 import { admitSecret, SECRET_ERRORS } from './open-secrets.js';
 import { BODY_ERRORS, CHANGE_ERRORS, jsonBody, NO_STORE_HEADERS, OK, requiredBody, valueOrThrow } from './outcome.js';
@@ -35,7 +35,7 @@ const listInvitations = accountOperation({
 
 const revokeInvitation = accountOperation({
   operationId: 'revokeInvitation',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Revoke a pending invitation',
   description: 'The secret of the invitation becomes invalid immediately.',
@@ -53,7 +53,7 @@ const revokeInvitation = accountOperation({
 
 const acceptInvitation = openOperation({
   operationId: 'acceptInvitation',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Accept an invitation as a new user',
   description:
@@ -75,7 +75,7 @@ const acceptInvitation = openOperation({
 
 const joinTeam = accountOperation({
   operationId: 'joinTeam',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Accept an invitation as the current user',
   description: 'The invitation must be for the email address of the current user.',
@@ -92,7 +92,7 @@ const joinTeam = accountOperation({
 
 const declineInvitation = openOperation({
   operationId: 'declineInvitation',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Decline an invitation',
   description: 'The invitation becomes invalid. Requires no authentication.',

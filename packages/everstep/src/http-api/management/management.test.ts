@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { decodeJwt } from 'jose';
-import { RIGHTS, type Right } from '../../accounts/account-service.js';
+import { PERMISSIONS, type Permission } from '../../accounts/account-service.js';
 import { apiKeyOf, basicOf, emailOf, type Person, userIdOf } from '../../accounts/people.fixture.js';
 import { BUILT_IN_PLANS } from '../../accounts/plans/plans.js';
 import { LIMITS } from '../../config/limits.js';
@@ -376,12 +376,12 @@ test('one table of the guides lists the rights of the roles, as implemented', ()
   assert.deepEqual(tables, ['accounts.md']);
   const rows = (text('accounts.md').split(head)[1] ?? '').split('\n\n')[0]?.trim().split('\n').slice(1) ?? [];
   const shown = rows.map((row) => roles.filter((_, column) => row.split('|')[column + 2]?.trim() === 'yes'));
-  const ofAccounts: readonly Right[] = ['see', 'use', 'change', 'pay', 'manage-members', 'transfer'];
+  const ofAccounts: readonly Permission[] = ['see', 'use', 'change', 'pay', 'manage-members', 'transfer'];
   // In the dashboard, `see` includes reading runs, and `use` includes changing them.
-  const rights: readonly Right[] = [...ofAccounts.slice(0, 2), 'see', 'use', ...ofAccounts.slice(2)];
+  const rights: readonly Permission[] = [...ofAccounts.slice(0, 2), 'see', 'use', ...ofAccounts.slice(2)];
   assert.deepEqual(
     shown,
-    rights.map((right) => roles.filter((role) => RIGHTS[role].includes(right))),
+    rights.map((right) => roles.filter((role) => PERMISSIONS[role].includes(right))),
   );
 });
 

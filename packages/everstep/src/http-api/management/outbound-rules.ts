@@ -9,7 +9,7 @@ import {
   OutboundRulesRecord,
   RecordId,
 } from '../../contract/management.js';
-import { OWN_ENTRY } from '../audited/audit-rule.js';
+import { WRITES_OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, respond } from '../operation.js';
 import { BODY_ERRORS, CHANGE_ERRORS, jsonBody, OK, requiredBody, valueOrThrow } from './outcome.js';
 
@@ -36,7 +36,7 @@ const getOutboundRules = accountOperation({
 
 const setOutboundRules = accountOperation({
   operationId: 'setOutboundRules',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Set the outbound rules of a queue instance',
   description:
@@ -57,7 +57,7 @@ const setOutboundRules = accountOperation({
 
 const setAllowedDestinations = accountOperation({
   operationId: 'setAllowedDestinations',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Allow private destinations for a queue instance',
   description:

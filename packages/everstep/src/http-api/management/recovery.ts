@@ -2,7 +2,7 @@
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { RecordId, Recovered, RecoveryLink } from '../../contract/management.js';
-import { OWN_ENTRY } from '../audited/audit-rule.js';
+import { WRITES_OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, openOperation, respond } from '../operation.js';
 import { admitSecret, SECRET_ERRORS } from './open-secrets.js';
 import { CHANGE_ERRORS, jsonBody, NO_STORE_HEADERS, requiredBody, valueOrThrow } from './outcome.js';
@@ -12,7 +12,7 @@ const TAG = 'Users';
 
 const createRecoveryLink = accountOperation({
   operationId: 'createRecoveryLink',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Create a recovery link for a user',
   description:
@@ -31,7 +31,7 @@ const createRecoveryLink = accountOperation({
 
 const recoverUser = openOperation({
   operationId: 'recoverUser',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Get a new API key with a recovery link',
   description: 'The response contains the key, which is shown once. Requires no authentication.',

@@ -6,7 +6,7 @@ import { AccountName, Ok, RecordId } from '../../contract/management.js';
 import { SearchIndexEntry, SearchIndexStatsEntry, SearchStats } from '../../contract/search.js';
 import { SEARCH_TYPES } from '../../ports/stores/search-store.js';
 import type { IssuedSearchIndex, SearchIndexStats, SearchIndexView } from '../../search/search-service.js';
-import { OWN_ENTRY } from '../audited/audit-rule.js';
+import { WRITES_OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, respond } from '../operation.js';
 import { BODY_ERRORS, CHANGE_ERRORS, jsonBody, OK, requiredBody, valueOrThrow } from './outcome.js';
 import { toSeconds } from './presenters.js';
@@ -55,7 +55,7 @@ const listSearchIndexes = accountOperation({
 
 const createSearchIndex = accountOperation({
   operationId: 'createSearchIndex',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Create a search index',
   description:
@@ -134,7 +134,7 @@ const getSearchIndexStats = accountOperation({
 
 const renameSearchIndex = accountOperation({
   operationId: 'renameSearchIndex',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Rename a search index',
   description: 'Changes the display name of the index.',
@@ -153,7 +153,7 @@ const renameSearchIndex = accountOperation({
 
 const transferSearchIndex = accountOperation({
   operationId: 'transferSearchIndex',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Transfer a search index to a team',
   description:
@@ -173,7 +173,7 @@ const transferSearchIndex = accountOperation({
 
 const resetSearchIndexTokens = accountOperation({
   operationId: 'resetSearchIndexTokens',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Rotate the tokens of a search index',
   description: 'Returns new tokens, which are shown once. The old tokens are rejected immediately.',
@@ -189,7 +189,7 @@ const resetSearchIndexTokens = accountOperation({
 
 const deleteSearchIndex = accountOperation({
   operationId: 'deleteSearchIndex',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Delete a search index',
   description: 'Permanently deletes the index and all its documents.',

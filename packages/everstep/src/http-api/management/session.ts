@@ -7,7 +7,7 @@ import { ApiError } from '../../contract/error-codes.js';
 import { Ok, RecordId } from '../../contract/management.js';
 import { EndedSessions, LoginBody, LoginLinkBody, OwnSession, SessionEntry } from '../../contract/session.js';
 import { tooManyLogins } from '../admission/basic-authentication.js';
-import { OWN_ENTRY } from '../audited/audit-rule.js';
+import { WRITES_OWN_ENTRY } from '../audited/audit-rule.js';
 import { type ApiContext, accountOperation, type Operation, openOperation, respond, sessionOperation } from '../operation.js';
 import { clearCookie, setCookie } from '../sessions/cookie.js';
 import { checkOrigin } from '../sessions/same-origin.js';
@@ -48,7 +48,7 @@ async function loginResponse(
 
 const createSession = openOperation({
   operationId: 'createSession',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: 'Session',
   summary: 'Sign in',
   description:
@@ -77,7 +77,7 @@ const createSession = openOperation({
 
 const createSessionWithLink = openOperation({
   operationId: 'createSessionWithLink',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: 'Session',
   summary: 'Sign in with a one-time link',
   description:
@@ -120,7 +120,7 @@ const getSession = sessionOperation({
 
 const endSession = sessionOperation({
   operationId: 'endSession',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: 'Session',
   summary: 'Sign out',
   description: 'Ends the current session and deletes its cookie.',
@@ -162,7 +162,7 @@ const listSessions = accountOperation({
 
 const revokeSession = accountOperation({
   operationId: 'revokeSession',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: 'Session',
   summary: 'End one of your sessions',
   description: 'The browser with this session is signed out.',
@@ -180,7 +180,7 @@ const revokeSession = accountOperation({
 
 const revokeSessions = accountOperation({
   operationId: 'revokeSessions',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: 'Session',
   summary: 'Sign out everywhere',
   description: 'Ends all sessions of the user, including the one that makes the request. API keys stay valid.',

@@ -2,7 +2,7 @@
 
 import Type from 'typebox';
 import { AccountName, Email, Ok, RecordId, TeamEntry, TeamMember } from '../../contract/management.js';
-import { OWN_ENTRY } from '../audited/audit-rule.js';
+import { WRITES_OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, respond } from '../operation.js';
 import { BODY_ERRORS, CHANGE_ERRORS, jsonBody, NO_STORE_HEADERS, OK, requiredBody, valueOrThrow } from './outcome.js';
 import { presentInvitation, presentMember, presentTeam } from './presenters.js';
@@ -26,7 +26,7 @@ const listTeams = accountOperation({
 
 const createTeam = accountOperation({
   operationId: 'createTeam',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Create a team',
   description: 'Creates a team with the current user as its owner.',
@@ -44,7 +44,7 @@ const createTeam = accountOperation({
 
 const deleteTeam = accountOperation({
   operationId: 'deleteTeam',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Delete a team',
   description: 'The team must not own queue instances or search indexes: move or delete them first.',
@@ -79,7 +79,7 @@ const listMembers = accountOperation({
 
 const putMember = accountOperation({
   operationId: 'setTeamMember',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Invite a user to a team or change the role of a member',
   description:
@@ -108,7 +108,7 @@ const putMember = accountOperation({
 
 const removeMember = accountOperation({
   operationId: 'removeTeamMember',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Remove a member from a team',
   description: 'Every member can leave a team. Removing other members requires the right to manage members.',

@@ -3,7 +3,7 @@
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { AccountName, Ok, RecordId, TokenEntry, TokenScopes } from '../../contract/management.js';
-import { OWN_ENTRY } from '../audited/audit-rule.js';
+import { WRITES_OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, respond } from '../operation.js';
 import { BODY_ERRORS, CHANGE_ERRORS, jsonBody, OK, requiredBody, valueOrThrow } from './outcome.js';
 import { presentToken } from './presenters.js';
@@ -35,7 +35,7 @@ const listTokens = accountOperation({
 
 const createToken = accountOperation({
   operationId: 'createToken',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Create a named token',
   description: 'The response contains the token, which is shown once: Everstep stores only a hash of it.',
@@ -68,7 +68,7 @@ const createToken = accountOperation({
 
 const rotateToken = accountOperation({
   operationId: 'rotateToken',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Replace a named token',
   description:
@@ -96,7 +96,7 @@ const rotateToken = accountOperation({
 
 const revokeToken = accountOperation({
   operationId: 'revokeToken',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Revoke a token',
   description: 'The token is rejected immediately. Also revokes the tokens that were created together with the queue instance.',

@@ -4,7 +4,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { ApiKeyEntry, IdentityEntry, Ok, RecordId, UserPage } from '../../contract/management.js';
-import { OWN_ENTRY } from '../audited/audit-rule.js';
+import { WRITES_OWN_ENTRY } from '../audited/audit-rule.js';
 import { accountOperation, type Operation, respond } from '../operation.js';
 import { Cursor } from '../parameters/values.js';
 import { CHANGE_ERRORS, OK, valueOrThrow } from './outcome.js';
@@ -60,7 +60,7 @@ const listUsers = accountOperation({
 const disableUser = accountOperation({
   ...commonSettings,
   operationId: 'disableUser',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   summary: 'Disable a user',
   description: `The user cannot sign in, and all sessions of the user end immediately. The recovery link of the user and pending invitations by the user are deleted. Memberships are kept. ${OPERATORS_ONLY}`,
   method: 'POST',
@@ -76,7 +76,7 @@ const disableUser = accountOperation({
 const enableUser = accountOperation({
   ...commonSettings,
   operationId: 'enableUser',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   summary: 'Enable a disabled user',
   description: `The user can sign in again. ${OPERATORS_ONLY}`,
   method: 'POST',
@@ -92,7 +92,7 @@ const enableUser = accountOperation({
 const deleteUser = accountOperation({
   ...commonSettings,
   operationId: 'deleteUser',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   summary: 'Delete a user',
   description:
     'Deletes the user with all API keys, sessions and memberships. The user must not own queue instances or search indexes. Audit log entries are kept. Only for operators and the user concerned.',
@@ -116,7 +116,7 @@ const deleteUser = accountOperation({
 const grantOperator = accountOperation({
   ...commonSettings,
   operationId: 'grantOperator',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   summary: 'Grant the operator role',
   description: `Makes the user an operator of the installation. ${OPERATORS_ONLY}`,
   method: 'POST',
@@ -132,7 +132,7 @@ const grantOperator = accountOperation({
 const revokeOperator = accountOperation({
   ...commonSettings,
   operationId: 'revokeOperator',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   summary: 'Revoke the operator role',
   description: `Fails with 409 for the last enabled operator. ${OPERATORS_ONLY}`,
   method: 'DELETE',
@@ -169,7 +169,7 @@ const listUserApiKeys = accountOperation({
 const revokeUserApiKey = accountOperation({
   ...commonSettings,
   operationId: 'revokeUserApiKey',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   summary: 'Revoke an API key of a user',
   description: `Sessions that were created with the key end, and the recovery link of the user is deleted. Unlike \`revokeApiKey\`, this can revoke the last valid key. ${OPERATORS_ONLY}`,
   method: 'DELETE',
@@ -185,7 +185,7 @@ const revokeUserApiKey = accountOperation({
 const revokeUserApiKeys = accountOperation({
   ...commonSettings,
   operationId: 'revokeUserApiKeys',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   summary: 'Revoke all API keys of a user',
   description: `Also ends all sessions of the user, and deletes the recovery link of the user and the pending invitations by the user. ${OPERATORS_ONLY}`,
   method: 'DELETE',
@@ -201,7 +201,7 @@ const revokeUserApiKeys = accountOperation({
 const revokeUserSessions = accountOperation({
   ...commonSettings,
   operationId: 'revokeUserSessions',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   summary: 'End all sessions of a user',
   description: 'The user is signed out of all browsers. API keys stay valid. Only for operators and the user concerned.',
   method: 'DELETE',
@@ -243,7 +243,7 @@ const listUserIdentities = accountOperation({
 const unlinkUserIdentity = accountOperation({
   ...commonSettings,
   operationId: 'unlinkUserIdentity',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   summary: 'Unlink a single sign-on identity of a user',
   description:
     'The identity can no longer sign in as the user. Sessions that were started with an identity provider end. Users cannot unlink their only identity while they have no valid API key. Only for operators and the user concerned.',

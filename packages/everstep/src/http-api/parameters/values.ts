@@ -4,7 +4,7 @@
  */
 import Type, { type TSchemaOptions, type TStringOptions } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
-import { fitsInPaths, NOT_IN_PATHS } from '../../dialects/ids-in-paths.js';
+import { isPathSafe, PATH_SAFE_REQUIREMENT } from '../../dialects/path-safe-ids.js';
 import { parseRetryDelay } from '../../engine/schedules/retry-delay.js';
 import { parseDestination, parseWorkflowUrl } from './destination.js';
 import { DURATION_FORM, formatDuration, parseDuration } from './duration.js';
@@ -109,14 +109,14 @@ export const Flag = (options: TSchemaOptions) =>
 export const Text = (maxLength: number, options: TStringOptions) => Type.String({ minLength: 1, maxLength, ...options });
 
 /** Id that the client chooses. It must be usable in URL paths. */
-export const ChosenId = (maxLength: number, options: TStringOptions) =>
+export const ClientSuppliedId = (maxLength: number, options: TStringOptions) =>
   Type.Codec(Text(maxLength, { pattern: '^(?!\\.{1,2}$)', ...options }))
     .Decode((text) => {
       if (text.length < 1 || text.length > maxLength)
         throw new InvalidValueError(
           `must be a string of 1 to ${maxLength} characters, not ${quoteValue(text)} (${text.length} characters)`,
         );
-      if (!fitsInPaths(text)) throw new InvalidValueError(NOT_IN_PATHS);
+      if (!isPathSafe(text)) throw new InvalidValueError(PATH_SAFE_REQUIREMENT);
       return text;
     })
     .Encode(rejectEncoding);
@@ -133,7 +133,7 @@ export const StoredText = (maxLength: number, options: TStringOptions) =>
           `must be a string of 1 to ${maxLength} characters, not ${quoteValue(text)} (${text.length} characters)`,
         );
       if (text.includes('\u0000')) throw new InvalidValueError(`must not contain the character U+0000: ${quoteValue(text)}`);
-      if (!fitsInPaths(text)) throw new InvalidValueError(NOT_IN_PATHS);
+      if (!isPathSafe(text)) throw new InvalidValueError(PATH_SAFE_REQUIREMENT);
       return text;
     })
     .Encode(rejectEncoding);

@@ -5,7 +5,7 @@
 import { type CallOutcome, type EncodedBody, parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { RunAttempt } from '../../contract/attempts.js';
-import { beginningOf, type KeptExchange } from '../../engine/runs/exchanges.js';
+import { encodeBodyStart, type StoredExchange } from '../../engine/runs/exchanges.js';
 import {
   ADVANCE_SLOT,
   CALLBACK_SLOT,
@@ -17,8 +17,8 @@ import {
 } from '../../engine/runs/run.js';
 import type { ListedStep, RunRecord } from '../../ports/stores/store.js';
 import { optional } from './optional.js';
-import { RebuiltRequests, type ShownBody } from './rebuilt-request.js';
-import { shownBeginning, shownBody, shownHeaders, shownOut, shownUrl } from './redaction.js';
+import { type PresentedBody, RebuiltRequests } from './rebuilt-request.js';
+import { redactBody, redactBodyStart, redactHeaders, redactStepResult, redactUrl } from './redaction.js';
 import { presentThrown } from './thrown-error.js';
 
 type Kind = RunAttempt['kind'];
@@ -27,28 +27,28 @@ type HeaderMap = Readonly<Record<string, readonly string[]>>;
 const stepIdOf = (slot: number): number | null => (slot > ADVANCE_SLOT ? slot : null);
 
 function presentBody(body: Uint8Array, bodyBytes: number) {
-  const { encoding, data } = beginningOf(body, LIMITS.maxKeptAttemptBodyBytes);
+  const { encoding, data } = encodeBodyStart(body, LIMITS.maxKeptAttemptBodyBytes);
   return { body: data, bodyEncoding: encoding, bodyBytes };
 }
 
 function presentResponse(status: number | null, headers: HeaderMap, body: Uint8Array, bodyBytes: number, redact?: Redaction) {
-  return { status, headers: shownHeaders(headers, redact), ...presentBody(shownBody(body, redact), bodyBytes) };
+  return { status, headers: redactHeaders(headers, redact), ...presentBody(redactBody(body, redact), bodyBytes) };
 }
 
-const NO_BODY: ShownBody = { body: '', bodyEncoding: 'utf8', rebuilt: false };
-const UNKNOWN_BODY: ShownBody = { body: null, bodyEncoding: 'utf8', rebuilt: false };
+const NO_BODY: PresentedBody = { body: '', bodyEncoding: 'utf8', rebuilt: false };
+const UNKNOWN_BODY: PresentedBody = { body: null, bodyEncoding: 'utf8', rebuilt: false };
 
-function presentStoredBody({ data, encoding }: EncodedBody, redact: Redaction | undefined): ShownBody {
-  const beginning = beginningOf(shownBeginning(Buffer.from(data, encoding), redact));
+function presentStoredBody({ data, encoding }: EncodedBody, redact: Redaction | undefined): PresentedBody {
+  const beginning = encodeBodyStart(redactBodyStart(Buffer.from(data, encoding), redact));
   return { body: beginning.data, bodyEncoding: beginning.encoding, rebuilt: false };
 }
 
 /** Presents the request and the response of an attempt. `substituteBody` is shown if the request body was not stored. */
 function presentExchange(
-  { startedAt, durationMs, request, response }: KeptExchange,
+  { startedAt, durationMs, request, response }: StoredExchange,
   kind: Kind,
   redact: Redaction | undefined,
-  substituteBody: ShownBody,
+  substituteBody: PresentedBody,
 ): Pick<RunAttempt, 'startedAt' | 'durationMs' | 'request' | 'response'> {
   const { method, url, headers, bodyBytes, body } = request;
   return {
@@ -57,8 +57,8 @@ function presentExchange(
     request: {
       method,
       // The URL of a call can depend on the input, so it may be redacted. Other URLs are part of the run.
-      url: kind === 'call' ? shownUrl(url, redact) : url,
-      headers: shownHeaders(headers, redact),
+      url: kind === 'call' ? redactUrl(url, redact) : url,
+      headers: redactHeaders(headers, redact),
       bodyBytes,
       ...(body ? presentStoredBody(body, redact) : bodyBytes === 0 ? NO_BODY : substituteBody),
     },
@@ -88,8 +88,8 @@ export interface AttemptSource {
   steps(): AsyncIterable<readonly ListedStep[]>;
   /** Failed attempts, oldest first, with their exchanges. */
   attempts(): AsyncIterable<readonly FailedAttempt[]>;
-  /** Returns a step, with its result if `withWholeResult` is set. Otherwise a long result is omitted. */
-  findStep(stepId: number, withWholeResult: boolean): Promise<ListedStep | null>;
+  /** Returns a step, with its result if `withFullResult` is set. Otherwise a long result is omitted. */
+  findStep(stepId: number, withFullResult: boolean): Promise<ListedStep | null>;
 }
 
 export interface AttemptPage {
@@ -152,7 +152,7 @@ class AttemptPresenter {
   /** Number of failed attempts so far, by message. */
   private readonly failedCounts = new Map<string, number>();
   /** Last failed exchange, by message. All attempts of a call send the same request. */
-  private readonly failedExchanges = new Map<string, KeptExchange>();
+  private readonly failedExchanges = new Map<string, StoredExchange>();
   /** Times when the steps so far were recorded, in Unix ms. */
   private readonly recordedTimes: number[] = [];
   private readonly stepsBySlot = new Map<number, Promise<ListedStep | null>>();
@@ -222,11 +222,11 @@ class AttemptPresenter {
     const { type, completedAt: at } = step;
     if (type === 'Run') return { kind: 'step', at, step, call: null };
     if (type !== 'Call') return null;
-    const call = callOutcomeOf(await this.withWholeResult(step));
+    const call = callOutcomeOf(await this.withFullResult(step));
     return call !== null && call.status >= 200 && call.status < 300 ? { kind: 'step', at, step, call } : null;
   }
 
-  private async withWholeResult(step: ListedStep): Promise<ListedStep> {
+  private async withFullResult(step: ListedStep): Promise<ListedStep> {
     return step.outLeftOut === undefined ? step : ((await this.source.findStep(step.stepId, true)) ?? step);
   }
 
@@ -286,7 +286,7 @@ class AttemptPresenter {
   }
 
   /** Returns the reconstructed body of a request whose body was not stored. */
-  private rebuiltBody(kind: Kind, at: number, index: number | undefined): ShownBody {
+  private rebuiltBody(kind: Kind, at: number, index: number | undefined): PresentedBody {
     if (kind === 'workflow' || kind === 'step') return this.rebuiltRequests?.bodyOfStep(at, index) ?? UNKNOWN_BODY;
     return (kind === 'message' ? this.rebuiltRequests?.bodyOfMessage() : undefined) ?? UNKNOWN_BODY;
   }
@@ -301,7 +301,7 @@ class AttemptPresenter {
       ...(call
         ? this.callRequest(step)
         : { request: this.rebuiltRequests?.fullRequest('POST', this.rebuiltRequests.bodyOfStep(createdAt, index)) ?? null }),
-      response: call ? this.callResponse(call) : this.stepResponse(await this.withWholeResult(step)),
+      response: call ? this.callResponse(call) : this.stepResponse(await this.withFullResult(step)),
     };
   }
 
@@ -331,7 +331,7 @@ class AttemptPresenter {
   }
 
   private stepResponse({ type, out }: RecordedStep): RunAttempt['response'] {
-    const text = out === null ? '' : shownOut(type, out, this.redact);
+    const text = out === null ? '' : redactStepResult(type, out, this.redact);
     const bodyBytes = Buffer.byteLength(out ?? '');
     this.responseBytes += bodyBytes;
     return { status: null, headers: {}, ...presentBody(Buffer.from(text), bodyBytes) };

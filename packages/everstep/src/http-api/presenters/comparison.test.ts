@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { RecordedStep, Redaction } from '../../engine/runs/run.js';
-import type { WholeRunRecord } from '../../ports/stores/store.js';
+import type { FullRunRecord } from '../../ports/stores/store.js';
 import { type ComparedRun, comparisonOf } from './comparison.js';
 
-const RUN: WholeRunRecord = {
+const RUN: FullRunRecord = {
   key: 'k',
   instanceId: 'qi_1',
   workflowRunId: 'left',
@@ -19,7 +19,7 @@ const RUN: WholeRunRecord = {
   result: '"ok"',
   error: null,
   dlqId: null,
-  became: null,
+  recoveredAs: null,
 };
 
 const step = (stepId: number, name: string, out: unknown = stepId, more: Partial<RecordedStep> = {}): RecordedStep => ({
@@ -38,7 +38,7 @@ const step = (stepId: number, name: string, out: unknown = stepId, more: Partial
   ...more,
 });
 interface Side {
-  readonly run?: Partial<WholeRunRecord>;
+  readonly run?: Partial<FullRunRecord>;
   readonly body?: string;
   readonly redact?: Redaction;
 }

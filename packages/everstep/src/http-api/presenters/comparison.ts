@@ -9,14 +9,14 @@ import { truncateText } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { RunComparison } from '../../contract/run-tools.js';
 import type { Redaction, RunPayload } from '../../engine/runs/run.js';
-import type { ListedStep, WholeRunRecord } from '../../ports/stores/store.js';
+import type { FullRunRecord, ListedStep } from '../../ports/stores/store.js';
 import { type JsonDifference, jsonDifference } from './json-difference.js';
-import { shownBody, shownHeaders, shownJson, shownOut } from './redaction.js';
+import { redactBody, redactHeaders, redactJson, redactStepResult } from './redaction.js';
 import { jsonValue, presentReference, stateOfRun } from './run.js';
 
 export interface ComparedRun {
   /** Run with its whole result. */
-  readonly run: WholeRunRecord;
+  readonly run: FullRunRecord;
   /** Steps without their results. */
   readonly steps: readonly ListedStep[];
   readonly payload: RunPayload;
@@ -65,18 +65,20 @@ class Redactions {
   }
 
   out({ type }: ListedStep, out: string | null): string | null {
-    return out === null ? null : this.redactions.reduce((redactedOut, redact) => shownOut(type, redactedOut, redact), out);
+    return out === null
+      ? null
+      : this.redactions.reduce((redactedOut, redact) => redactStepResult(type, redactedOut, redact), out);
   }
   json(text: string | null): string | null {
-    return text === null ? null : this.redactions.reduce((redactedText, redact) => shownJson(redactedText, redact), text);
+    return text === null ? null : this.redactions.reduce((redactedText, redact) => redactJson(redactedText, redact), text);
   }
   input({ body, contentType, forwardHeaders }: RunPayload): unknown {
     const headers = Object.fromEntries(Object.entries(forwardHeaders).map(([name, value]) => [name, [value]]));
     return {
-      body: bodyValue(this.redactions.reduce((redactedBody, redact) => shownBody(redactedBody, redact), body)),
+      body: bodyValue(this.redactions.reduce((redactedBody, redact) => redactBody(redactedBody, redact), body)),
       contentType,
       headers: this.redactions.reduce(
-        (redactedHeaders: Record<string, string[]>, redact) => shownHeaders(redactedHeaders, redact),
+        (redactedHeaders: Record<string, string[]>, redact) => redactHeaders(redactedHeaders, redact),
         headers,
       ),
     };
@@ -191,10 +193,10 @@ class ResultBudget {
   private remaining: number = LIMITS.maxPageBytes;
 
   presentSide({ stepId, edited }: ListedStep, out: string | null) {
-    return { stepId, ...this.presentOut(out), ...(edited ? { edited } : {}) };
+    return { stepId, ...this.presentStepResult(out), ...(edited ? { edited } : {}) };
   }
 
-  private presentOut(out: string | null) {
+  private presentStepResult(out: string | null) {
     if (out === null) return {};
     if (out.length > this.remaining) return { outLeftOut: Buffer.byteLength(out) };
     this.remaining -= out.length;

@@ -2,12 +2,12 @@
 import type { DeadLetterEntry } from '../../contract/dead-letters.js';
 import type { Redaction, RunPayload } from '../../engine/runs/run.js';
 import type { ScheduledDeletion } from '../../ports/stores/repair-store.js';
-import type { WholeDeadLetter } from '../../ports/stores/store.js';
+import type { FullDeadLetter } from '../../ports/stores/store.js';
 import type { CallbackHistory } from '../read-models/dead-letter-pages.js';
 import { base64, utf8OrNull } from '../responses/encoded-bytes.js';
 import { presentFailureFunction } from './failure-function.js';
 import { optional } from './optional.js';
-import { shownBody, shownHeaders } from './redaction.js';
+import { redactBody, redactHeaders } from './redaction.js';
 import { presentFailedBy } from './thrown-error.js';
 
 type HeaderMap = Record<string, string[]>;
@@ -16,7 +16,7 @@ type HeaderMap = Record<string, string[]>;
 export function sentHeaders({ contentType, forwardHeaders }: Omit<RunPayload, 'body'>, redact: Redaction | undefined): HeaderMap {
   const headers: [string, string[]][] = Object.entries(forwardHeaders).map(([name, value]) => [name, [value]]);
   if (contentType !== null) headers.push(['Content-Type', [contentType]]);
-  return shownHeaders(Object.fromEntries(headers), redact);
+  return redactHeaders(Object.fromEntries(headers), redact);
 }
 
 /** Presents bytes that are UTF-8 as text in `textField`, and other bytes as base64 in `base64Field`. */
@@ -31,20 +31,20 @@ export function presentBytes<TextField extends string, Base64Field extends strin
 
 /** Returns the body that a run is started with. An empty body is omitted. */
 export const presentStartBody = ({ body }: RunPayload, redact: Redaction | undefined) =>
-  body.byteLength === 0 ? {} : presentBytes('body', 'bodyBase64', shownBody(body, redact));
+  body.byteLength === 0 ? {} : presentBytes('body', 'bodyBase64', redactBody(body, redact));
 
-function presentResponse(entry: WholeDeadLetter, redact: Redaction | undefined) {
+function presentResponse(entry: FullDeadLetter, redact: Redaction | undefined) {
   if (entry.responseStatus === null) return {};
   return {
     responseStatus: entry.responseStatus,
-    responseHeader: shownHeaders(entry.responseHeaders, redact),
-    ...presentBytes('responseBody', 'responseBodyBase64', shownBody(entry.responseBody, redact)),
+    responseHeader: redactHeaders(entry.responseHeaders, redact),
+    ...presentBytes('responseBody', 'responseBodyBase64', redactBody(entry.responseBody, redact)),
   };
 }
 
 /** Presents a dead letter. `history` adds the attempts of the failure callback, and `deletion` adds its scheduled deletion. */
 export function presentDeadLetter(
-  entry: WholeDeadLetter,
+  entry: FullDeadLetter,
   deletion: ScheduledDeletion | undefined,
   history: CallbackHistory | null = null,
 ): DeadLetterEntry {
@@ -59,7 +59,7 @@ export function presentDeadLetter(
     url: run.workflowUrl,
     method: 'POST',
     header: sentHeaders(payload, redact),
-    ...presentBytes('body', 'bodyBase64', shownBody(entry.body, redact)),
+    ...presentBytes('body', 'bodyBase64', redactBody(entry.body, redact)),
     maxRetries: settings.maxRetries,
     createdAt: entry.createdAt,
     ...optional('failureCallback', settings.failureCallback?.url),

@@ -6,20 +6,20 @@
 import { parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { RunAttempt } from '../../contract/attempts.js';
-import { beginningOf } from '../../engine/runs/exchanges.js';
+import { encodeBodyStart } from '../../engine/runs/exchanges.js';
 import type { RunPayload } from '../../engine/runs/run.js';
 import type { ListedStep, RunRecord } from '../../ports/stores/store.js';
 import { utf8OrNull } from '../responses/encoded-bytes.js';
 import { sentHeaders } from './dead-letter.js';
-import { shownBody, shownOut } from './redaction.js';
+import { redactBody, redactStepResult } from './redaction.js';
 
 type Request = NonNullable<RunAttempt['request']>;
-export type ShownBody = Pick<Request, 'body' | 'bodyEncoding' | 'rebuilt'>;
+export type PresentedBody = Pick<Request, 'body' | 'bodyEncoding' | 'rebuilt'>;
 
 /** Returns a short input as parsed JSON or as text, and the start of a long or binary input as a string. */
 function presentInput(bytes: Uint8Array, maxBytes: number): unknown {
   const text = utf8OrNull(bytes);
-  if (text === null || bytes.byteLength > maxBytes) return beginningOf(bytes, maxBytes).data;
+  if (text === null || bytes.byteLength > maxBytes) return encodeBodyStart(bytes, maxBytes).data;
   try {
     return parseJson(text);
   } catch {
@@ -47,7 +47,7 @@ export class RebuiltRequests {
   }
 
   /** Returns the body of a request at the time `at` (Unix ms), with the steps recorded before the journal index `index`. */
-  bodyOfStep(at: number, index = Number.POSITIVE_INFINITY): ShownBody {
+  bodyOfStep(at: number, index = Number.POSITIVE_INFINITY): PresentedBody {
     const { run, head } = this.source;
     const { redact } = run.settings;
     const { value: input, bytes } = this.shownInput();
@@ -60,7 +60,7 @@ export class RebuiltRequests {
       // An omitted result is longer than everything that is shown.
       if (outLeftOut !== undefined) remainingBytes = -1;
       const entry: unknown =
-        remainingBytes <= 0 ? null : { stepId, name, ...resultField(out === null ? null : shownOut(type, out, redact)) };
+        remainingBytes <= 0 ? null : { stepId, name, ...resultField(out === null ? null : redactStepResult(type, out, redact)) };
       remainingBytes -= entry === null ? 0 : Buffer.byteLength(JSON.stringify(entry));
       if (entry === null || remainingBytes < 0) omittedCount++;
       else recordedSteps.push(entry);
@@ -70,14 +70,14 @@ export class RebuiltRequests {
   }
 
   /** Returns the body of a plain message. */
-  bodyOfMessage(): ShownBody {
-    const bytes = shownBody(this.payload.body, this.source.run.settings.redact);
-    const { encoding, data } = beginningOf(bytes, LIMITS.maxKeptAttemptRequestBytes);
+  bodyOfMessage(): PresentedBody {
+    const bytes = redactBody(this.payload.body, this.source.run.settings.redact);
+    const { encoding, data } = encodeBodyStart(bytes, LIMITS.maxKeptAttemptRequestBytes);
     return { body: data, bodyEncoding: encoding, rebuilt: true };
   }
 
   /** Returns the request of a successful attempt, for which no request is stored. */
-  fullRequest(method: string, body: ShownBody): Request {
+  fullRequest(method: string, body: PresentedBody): Request {
     const { workflowUrl, settings } = this.source.run;
     return { method, url: workflowUrl, headers: sentHeaders(this.payload, settings.redact), bodyBytes: null, ...body };
   }
@@ -86,7 +86,7 @@ export class RebuiltRequests {
   private shownInput(): { readonly value: unknown; readonly bytes: number } {
     if (this.input) return this.input;
     const { redact } = this.source.run.settings;
-    const value = presentInput(shownBody(this.payload.body, redact), LIMITS.maxKeptAttemptRequestBytes / 2);
+    const value = presentInput(redactBody(this.payload.body, redact), LIMITS.maxKeptAttemptRequestBytes / 2);
     this.input = { value, bytes: Buffer.byteLength(JSON.stringify(value) ?? '') };
     return this.input;
   }

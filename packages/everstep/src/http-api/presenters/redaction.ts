@@ -23,7 +23,7 @@ const isObject = (value: unknown): value is JsonObject => typeof value === 'obje
 const hidesHeader = ({ headers }: Redaction, name: string): boolean => headers === true || headers.includes(name.toLowerCase());
 const hidesHeaders = ({ headers }: Redaction): boolean => headers === true || headers.length > 0;
 
-const redactHeaders = (headers: JsonObject, redact: Redaction): JsonObject =>
+const redactHeadersField = (headers: JsonObject, redact: Redaction): JsonObject =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, hidesHeader(redact, name) ? [REDACTED] : value]));
 
 function redactValue(value: unknown, redact: Redaction): unknown {
@@ -33,7 +33,7 @@ function redactValue(value: unknown, redact: Redaction): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([name, element]) => {
       if (redact.fields.includes(name)) return [name, REDACTED];
-      const redactedElement = name === 'headers' && isObject(element) ? redactHeaders(element, redact) : element;
+      const redactedElement = name === 'headers' && isObject(element) ? redactHeadersField(element, redact) : element;
       return [name, redactValue(redactedElement, redact)];
     }),
   );
@@ -68,7 +68,7 @@ function changeJson(text: string, change: (value: unknown) => unknown): string {
 }
 
 /** Redacts JSON text, such as the result of a run. */
-export function shownJson(text: string, redact: Redaction | undefined): string {
+export function redactJson(text: string, redact: Redaction | undefined): string {
   if (!redact) return text;
   if (redact.body) return REDACTED_JSON;
   if (redact.fields.length === 0 && !hidesHeaders(redact)) return text;
@@ -82,7 +82,7 @@ function shownLongBody(body: Uint8Array, redact: Redaction): Uint8Array {
 }
 
 /** Redacts a body. An empty body stays empty. */
-export function shownBody(body: Uint8Array, redact: Redaction | undefined): Uint8Array {
+export function redactBody(body: Uint8Array, redact: Redaction | undefined): Uint8Array {
   if (!redact || body.byteLength === 0) return body;
   if (redact.body) return REDACTED_BYTES;
   if (body.byteLength > LIMITS.maxParsedValueBytes) return shownLongBody(body, redact);
@@ -93,7 +93,7 @@ export function shownBody(body: Uint8Array, redact: Redaction | undefined): Uint
   } catch {
     return redact.fields.length === 0 ? body : REDACTED_BYTES;
   }
-  const redactedText = shownJson(text, redact);
+  const redactedText = redactJson(text, redact);
   return redactedText === text ? body : Buffer.from(redactedText);
 }
 
@@ -101,9 +101,9 @@ export function shownBody(body: Uint8Array, redact: Redaction | undefined): Uint
  * Redacts the start of a body, which may be truncated. A start that cannot be parsed as JSON is hidden if it might contain a
  * hidden value or header.
  */
-export function shownBeginning(body: Uint8Array, redact: Redaction | undefined): Uint8Array {
+export function redactBodyStart(body: Uint8Array, redact: Redaction | undefined): Uint8Array {
   if (!redact || body.byteLength === 0) return body;
-  const redactedBody = shownBody(body, redact);
+  const redactedBody = redactBody(body, redact);
   if (redactedBody !== body || !hidesHeaders(redact)) return redactedBody;
   try {
     parseJson(utf8.decode(body));
@@ -114,7 +114,7 @@ export function shownBeginning(body: Uint8Array, redact: Redaction | undefined):
 }
 
 /** Returns the headers with canonical names, with hidden values redacted. */
-export function shownHeaders(
+export function redactHeaders(
   headers: Readonly<Record<string, readonly string[]>>,
   redact: Redaction | undefined,
 ): Record<string, string[]> {
@@ -141,13 +141,13 @@ function redactEncodedBody(body: JsonObject, redact: Redaction): JsonObject {
   const { encoding, data } = body;
   if (typeof data !== 'string' || data === '') return body;
   if (encoding !== 'utf8') return { encoding: 'utf8', data: REDACTED };
-  const bytes = shownBody(Buffer.from(data), redact);
+  const bytes = redactBody(Buffer.from(data), redact);
   return { encoding, data: utf8.decode(bytes) };
 }
 
 /** Redacts the result of a step, which is JSON text. */
-export function shownOut(type: StepType, out: string, redact: Redaction | undefined): string {
-  if (!redact || redact.body) return shownJson(out, redact);
+export function redactStepResult(type: StepType, out: string, redact: Redaction | undefined): string {
+  if (!redact || redact.body) return redactJson(out, redact);
   if (redact.fields.length === 0 && !hidesHeaders(redact)) return out;
   return changeJson(out, (value) => {
     if (!isObject(value)) return redactValue(value, redact);
@@ -159,7 +159,7 @@ export function shownOut(type: StepType, out: string, redact: Redaction | undefi
 }
 
 /** Redacts the URL of a pending step. Only its origin is shown, because the rest may depend on the body or a field. */
-export function shownUrl(url: string, redact: Redaction | undefined): string {
+export function redactUrl(url: string, redact: Redaction | undefined): string {
   if (!redact || (!redact.body && redact.fields.length === 0)) return url;
   if (redact.body || !URL.canParse(url)) return REDACTED;
   // The `origin` of a worker URL is "null".

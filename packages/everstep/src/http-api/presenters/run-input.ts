@@ -2,9 +2,9 @@
 import type { RunInput } from '../../contract/runs.js';
 import type { Redaction, RunPayload } from '../../engine/runs/run.js';
 import { presentBytes, sentHeaders } from './dead-letter.js';
-import { shownBody } from './redaction.js';
+import { redactBody } from './redaction.js';
 
 export const presentInput = (payload: RunPayload, redact: Redaction | undefined): RunInput => ({
   header: sentHeaders(payload, redact),
-  ...presentBytes('body', 'bodyBase64', shownBody(payload.body, redact)),
+  ...presentBytes('body', 'bodyBase64', redactBody(payload.body, redact)),
 });

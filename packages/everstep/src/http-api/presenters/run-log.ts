@@ -17,11 +17,11 @@ import {
 import { stepTypeOf } from '../../engine/runs/step-type.js';
 import { omittedResultBytes } from '../../ports/stores/history-parts.js';
 import type { ListedStep, RunRecord } from '../../ports/stores/store.js';
-import type { ShownHistory } from '../read-models/run-histories.js';
+import type { ListedHistory } from '../read-models/run-histories.js';
 import { presentError } from './failure-function.js';
 import { optional } from './optional.js';
-import { shownJson } from './redaction.js';
-import { presentHistory, presentOut, presentRun } from './run.js';
+import { redactJson } from './redaction.js';
+import { presentHistory, presentRun, presentStepResult } from './run.js';
 import { fieldsOfRecorded, fieldsOfTask, type InvokedByStep, invokedByStep, isStepTask } from './step-fields.js';
 
 export interface RunLogOptions {
@@ -80,7 +80,7 @@ function presentRecordedStep(
     stepType: step.type,
     callType: 'step',
     messageId: step.messageId,
-    ...(options.trimBody ? {} : presentOut(step, settings.redact)),
+    ...(options.trimBody ? {} : presentStepResult(step, settings.redact)),
     ...(step.edited ? { edited: true as const } : {}),
     concurrent: step.concurrent,
     state: 'STEP_SUCCESS',
@@ -101,7 +101,7 @@ function stateWithoutResult(status: RunStatus, attempts: readonly FailedAttempt[
  * Returns the state of an invoke step of a failed run. The invoked run continues, and a resume uses its outcome as the
  * result of the step. Returns null for other steps, and if no run was invoked yet.
  */
-function invokeState(task: Task, { run }: ShownHistory, invokedRuns: InvokedByStep): StepState | null {
+function invokeState(task: Task, { run }: ListedHistory, invokedRuns: InvokedByStep): StepState | null {
   const invokedRun = run.status === 'failed' && task.kind === 'invoke' ? invokedRuns.get(task.slot) : undefined;
   return invokedRun ? (invokedRun.status === 'active' ? 'STEP_PROGRESS' : 'STEP_SUCCESS') : null;
 }
@@ -111,7 +111,7 @@ type RunTask = Exclude<Task, { readonly kind: 'callback' }>;
 /** Presents a task without a recorded result. */
 function presentUnrecordedTask(
   task: RunTask,
-  history: ShownHistory,
+  history: ListedHistory,
   invokedRuns: InvokedByStep,
   attempts: readonly FailedAttempt[],
 ): LoggedStep {
@@ -150,7 +150,7 @@ interface TimedGroup {
 }
 
 /** Presents the log of a run. */
-export function presentRunLog(history: ShownHistory, options: RunLogOptions): RunLogEntry {
+export function presentRunLog(history: ListedHistory, options: RunLogOptions): RunLogEntry {
   const { run, steps } = history;
   const invokedRuns = invokedByStep(history.invoked);
   // The failure callback is not a step of the run.
@@ -216,7 +216,7 @@ export function presentRunLog(history: ShownHistory, options: RunLogOptions): Ru
     ...optional('waiting', options.waits.get(run.key)),
     ...optional(
       'workflowRunResponse',
-      !options.trimBody && typeof run.result === 'string' ? shownJson(run.result, redact) : null,
+      !options.trimBody && typeof run.result === 'string' ? redactJson(run.result, redact) : null,
     ),
     ...optional('workflowRunResponseLeftOut', options.trimBody ? null : omittedResultBytes(run) || null),
     ...optional('workflowRunError', run.error),

@@ -13,10 +13,10 @@ import {
   type Task,
 } from '../../engine/runs/run.js';
 import { stepTypeOf } from '../../engine/runs/step-type.js';
-import type { ListedStep, RunHistory, RunRecord, WholeRunRecord } from '../../ports/stores/store.js';
+import type { FullRunRecord, ListedStep, RunHistory, RunRecord } from '../../ports/stores/store.js';
 import { presentFailureFunction } from './failure-function.js';
 import { optional } from './optional.js';
-import { shownJson, shownOut } from './redaction.js';
+import { redactJson, redactStepResult } from './redaction.js';
 import { presentInput } from './run-input.js';
 import { fieldsOfRecorded, fieldsOfTask, type InvokedByStep, invokedByStep, isStepTask } from './step-fields.js';
 import { presentThrown } from './thrown-error.js';
@@ -39,8 +39,8 @@ export function jsonValue(text: string): unknown {
   }
 }
 
-const presentRunResult = (run: WholeRunRecord, redact: Redaction | undefined) =>
-  run.result === null ? {} : { result: jsonValue(shownJson(run.result, redact)) };
+const presentRunResult = (run: FullRunRecord, redact: Redaction | undefined) =>
+  run.result === null ? {} : { result: jsonValue(redactJson(run.result, redact)) };
 
 /** Fields of a run that identify it in responses. */
 export interface RunIdentity {
@@ -57,7 +57,7 @@ export const presentReference = (run: RunIdentity) => ({
  * Presents the result of a run that has ended, for the caller that started it. With `isRedacted`, applies the redaction of the
  * run, for other readers.
  */
-export function presentResult(run: WholeRunRecord, isRedacted = false): RunResult {
+export function presentResult(run: FullRunRecord, isRedacted = false): RunResult {
   const workflowState = stateOfRun(run.status);
   if (workflowState === 'RUN_STARTED') throw new Error(`run ${run.key} has not ended`);
   return {
@@ -88,8 +88,8 @@ function presentOrigin(origin: RunOrigin): RunOriginLink {
 }
 
 /** Presents the result of a step, unless it is omitted. */
-export const presentOut = ({ type, out, outLeftOut }: ListedStep, redact: Redaction | undefined) => ({
-  ...optional('out', out === null ? null : shownOut(type, out, redact)),
+export const presentStepResult = ({ type, out, outLeftOut }: ListedStep, redact: Redaction | undefined) => ({
+  ...optional('out', out === null ? null : redactStepResult(type, out, redact)),
   ...optional('outLeftOut', outLeftOut),
 });
 
@@ -108,7 +108,7 @@ export function presentHistory(history: Pick<RunHistory, 'run' | 'invoked' | 'ta
 
 /** Presents the fields of a run that logs, journals and search results share. */
 export function presentRun(run: RunRecord) {
-  const { origin, became, settings } = run;
+  const { origin, recoveredAs, settings } = run;
   return {
     workflowRunId: run.workflowRunId,
     workflowUrl: run.workflowUrl,
@@ -116,7 +116,7 @@ export function presentRun(run: RunRecord) {
     workflowRunCreatedAt: run.createdAt,
     ...optional('workflowRunCompletedAt', run.completedAt),
     ...optional('workflowRunOrigin', origin && presentOrigin(origin)),
-    ...optional('workflowRunBecame', became && { kind: became.kind, ...presentReference(became) }),
+    ...optional('workflowRunBecame', recoveredAs && { kind: recoveredAs.kind, ...presentReference(recoveredAs) }),
     ...optional('dlqId', run.dlqId),
     callerIP: run.callerIp,
     ...optional('label', settings.labels[0]),
@@ -137,7 +137,7 @@ export const presentJournalStep = (step: ListedStep, redact: Redaction | undefin
   stepName: step.name,
   stepType: step.type,
   messageId: step.messageId,
-  ...presentOut(step, redact),
+  ...presentStepResult(step, redact),
   ...(step.edited ? { edited: true as const } : {}),
   group: step.group,
   concurrent: step.concurrent,
@@ -190,7 +190,7 @@ export const isRunAttempt = ({ slot }: FailedAttempt): boolean => slot !== CALLB
 
 /** History of a run without its steps. */
 interface JournalHistory extends Pick<RunHistory, 'invoked' | 'tasks' | 'attempts' | 'keptEvents'> {
-  readonly run: WholeRunRecord;
+  readonly run: FullRunRecord;
 }
 
 /** Presents a run with its journal. `payload` is the input of the run, or null if it was removed or is not shown. */

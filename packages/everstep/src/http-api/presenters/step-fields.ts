@@ -4,7 +4,7 @@ import type { LoggedStep } from '../../contract/runs.js';
 import type { RecordedStep, Redaction, StepTask, Task } from '../../engine/runs/run.js';
 import type { InvokedRun } from '../../ports/stores/store.js';
 import { optional } from './optional.js';
-import { shownUrl } from './redaction.js';
+import { redactUrl } from './redaction.js';
 
 type Fields = Pick<
   LoggedStep,
@@ -38,11 +38,11 @@ export function fieldsOfTask(task: Task, redact: Redaction | undefined): Fields 
     case 'notify':
       return { notifyEventId: task.eventId };
     case 'call':
-      return { callUrl: shownUrl(task.call.url, redact), callMethod: task.call.method };
+      return { callUrl: redactUrl(task.call.url, redact), callMethod: task.call.method };
     case 'invoke':
       return task.invoke === null
         ? { invokedWorkflowRunId: task.childWorkflowRunId, invokedWorkflowCreatedAt: task.childCreatedAt }
-        : { invokedWorkflowUrl: shownUrl(task.invoke.workflowUrl, redact) };
+        : { invokedWorkflowUrl: redactUrl(task.invoke.workflowUrl, redact) };
     case 'advance':
     case 'message':
     case 'step':

@@ -3,7 +3,7 @@ import { isOwnFile, parseFrame } from '@everstep/sdk/protocol';
 import type { DeadLetterEntry } from '../../contract/dead-letters.js';
 import type { StackLine, ThrownError } from '../../contract/fields/thrown-error.js';
 import { detailsOf, type ErrorDetails } from '../../engine/failures/error-details.js';
-import type { WholeDeadLetter } from '../../ports/stores/store.js';
+import type { FullDeadLetter } from '../../ports/stores/store.js';
 import { errorIn } from '../../responses/reported-error.js';
 import { optional } from './optional.js';
 
@@ -33,7 +33,7 @@ export const presentThrown = (details: ErrorDetails | undefined): ThrownError | 
  * Presents the error with which a run failed, or returns undefined if it is unknown. Earlier versions of Everstep stored only the
  * response that contains the error.
  */
-export function presentFailedBy({ failedBy, responseBody, run }: WholeDeadLetter): DeadLetterEntry['failedBy'] {
+export function presentFailedBy({ failedBy, responseBody, run }: FullDeadLetter): DeadLetterEntry['failedBy'] {
   if (failedBy) {
     const { stepName, message, thrown } = failedBy;
     return { stepName, message, ...optional('thrown', presentThrown(thrown)) };

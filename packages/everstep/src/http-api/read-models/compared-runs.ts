@@ -1,12 +1,12 @@
 /** Reads runs for a comparison. Results are read in parts, in the order in which they are needed. */
-import { LIMITS, PART } from '../../config/limits.js';
+import { LIMITS, PART_LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { NO_LENGTH_LIMIT, omittedResultBytes, readSteps, yieldToOthers } from '../../ports/stores/history-parts.js';
 import type { HistoryStore, ListedStep, RunRecord } from '../../ports/stores/store.js';
 import { quoteValue } from '../parameters/value-errors.js';
 import type { ComparedRun } from '../presenters/comparison.js';
 import type { RunReads } from './reads.js';
-import { requireWholeResult } from './run-histories.js';
+import { requireFullResult } from './run-histories.js';
 
 /** Maximum memory for the steps of one of the two runs of a comparison. */
 const MAX_STEP_BYTES = LIMITS.maxPageBytes / 2;
@@ -25,7 +25,12 @@ class ResultReader {
   async resultOf({ index }: ListedStep): Promise<string | null> {
     if (!this.part.has(index)) {
       const from = String(index);
-      const { items } = await this.store.listSteps({ runKey: this.runKey, from, bounds: PART, maxOutBytes: NO_LENGTH_LIMIT });
+      const { items } = await this.store.listSteps({
+        runKey: this.runKey,
+        from,
+        bounds: PART_LIMITS,
+        maxOutBytes: NO_LENGTH_LIMIT,
+      });
       this.part = new Map(items.map((step) => [step.index, step]));
       await yieldToOthers();
     }
@@ -44,7 +49,7 @@ export async function readComparedRun(
   const steps: ListedStep[] = [];
   let bytes = 0;
   let isWhole = true;
-  for await (const part of readSteps(store, { runKey, bounds: PART, maxOutBytes: 0 })) {
+  for await (const part of readSteps(store, { runKey, bounds: PART_LIMITS, maxOutBytes: 0 })) {
     steps.push(...part);
     bytes += part.reduce((sum, { name }) => sum + name.length + LIMITS.assumedRowBytes, 0);
     isWhole = bytes < MAX_STEP_BYTES;
@@ -52,7 +57,7 @@ export async function readComparedRun(
   }
   const results = new ResultReader(store, runKey);
   return {
-    comparedRun: { run: await requireWholeResult(store, run), steps, payload, outOf: (step) => results.resultOf(step) },
+    comparedRun: { run: await requireFullResult(store, run), steps, payload, outOf: (step) => results.resultOf(step) },
     isWhole,
   };
 }

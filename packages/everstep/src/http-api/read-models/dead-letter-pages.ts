@@ -1,14 +1,14 @@
 /** Reads dead letters with their bodies. A page ends before the entry that would make it too large. */
-import { LIMITS, PART } from '../../config/limits.js';
+import { LIMITS, PART_LIMITS } from '../../config/limits.js';
 import { CALLBACK_SLOT } from '../../engine/runs/run.js';
 import type {
   DeadLetterRecord,
   DeadLetterStore,
+  FullDeadLetter,
   HistoryStore,
   Listing,
   Position,
   RunHistory,
-  WholeDeadLetter,
 } from '../../ports/stores/store.js';
 import type { Reserve } from '../admission/read-budget.js';
 
@@ -16,7 +16,7 @@ const bytesOf = ({ bodyBytes, responseBytes, error }: DeadLetterRecord): number 
   bodyBytes + responseBytes + error.length + LIMITS.assumedRowBytes;
 
 /** Returns the entries that still exist, with their bodies. */
-async function readWithBodies(store: DeadLetterStore, entries: readonly DeadLetterRecord[]): Promise<readonly WholeDeadLetter[]> {
+async function readWithBodies(store: DeadLetterStore, entries: readonly DeadLetterRecord[]): Promise<readonly FullDeadLetter[]> {
   const [firstEntry] = entries;
   if (!firstEntry) return [];
   const dlqIds = entries.map(({ dlqId }) => dlqId);
@@ -28,7 +28,7 @@ async function readWithBodies(store: DeadLetterStore, entries: readonly DeadLett
 }
 
 export interface DeadLetterPage {
-  readonly entries: readonly WholeDeadLetter[];
+  readonly entries: readonly FullDeadLetter[];
   /** Start of the next page; null at the end. */
   readonly next: Position | null;
 }
@@ -58,7 +58,7 @@ export async function readDeadLetter(
   store: DeadLetterStore,
   query: { readonly instanceId: string; readonly dlqId: string },
   reserve: Reserve,
-): Promise<WholeDeadLetter | null> {
+): Promise<FullDeadLetter | null> {
   const entry = await store.findDeadLetter(query);
   if (!entry) return null;
   await reserve(bytesOf(entry));
@@ -75,7 +75,7 @@ export async function callbackHistory(
   { failureFunctionState, run }: DeadLetterRecord,
 ): Promise<CallbackHistory | null> {
   if (failureFunctionState === null) return null;
-  const query = { runKey: run.key, bounds: PART, from: null };
+  const query = { runKey: run.key, bounds: PART_LIMITS, from: null };
   // The task of the failure callback has the lowest slot, so the first part contains it.
   const [{ items: tasks }, { items: attempts }] = await Promise.all([
     store.listTasks(query),

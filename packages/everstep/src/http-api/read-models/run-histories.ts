@@ -1,31 +1,23 @@
 /**
  * Reads the history of runs: short ones in one piece, long ones in parts while they are sent, and within a limit for listings.
  */
-import { LIMITS, PART } from '../../config/limits.js';
+import { LIMITS, PART_LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import type { FailedAttempt, Task } from '../../engine/runs/run.js';
-import { omittedResultBytes, withWholeResult, yieldToOthers } from '../../ports/stores/history-parts.js';
-import type {
-  HistoryStore,
-  ListedStep,
-  Part,
-  Position,
-  RunHistory,
-  RunRecord,
-  WholeRunRecord,
-} from '../../ports/stores/store.js';
+import { omittedResultBytes, withFullResult, yieldToOthers } from '../../ports/stores/history-parts.js';
+import type { FullRunRecord, HistoryStore, ListedStep, Part, Position, RunHistory, RunRecord } from '../../ports/stores/store.js';
 import { quoteValue } from '../parameters/value-errors.js';
 
 const { assumedRowBytes: ROW_BYTES } = LIMITS;
 
 /** History of a run in a listing. */
-export interface ShownHistory extends Omit<RunHistory, 'next'> {
+export interface ListedHistory extends Omit<RunHistory, 'next'> {
   /** Present if steps, tasks or failed attempts are omitted. */
   readonly shortened?: true;
 }
 
 /** Returns whether the first parts contain the whole history, with all results if `withResults` is set. */
-export function isWhole({ next, run, steps }: RunHistory, withResults = true): boolean {
+export function isCompleteHistory({ next, run, steps }: RunHistory, withResults = true): boolean {
   if (next.steps !== null || next.tasks !== null || next.attempts !== null) return false;
   return !withResults || (omittedResultBytes(run) === 0 && steps.every(({ outLeftOut }) => outLeftOut === undefined));
 }
@@ -47,8 +39,8 @@ export const historyBytes = ({ run, steps, tasks, attempts, invoked }: Omit<RunH
   invoked.length * ROW_BYTES;
 
 /** Returns the record of a run with its whole result. Throws ApiError if the run was removed. */
-export async function requireWholeResult(store: HistoryStore, run: RunRecord): Promise<WholeRunRecord> {
-  const wholeRun = await withWholeResult(store, run);
+export async function requireFullResult(store: HistoryStore, run: RunRecord): Promise<FullRunRecord> {
+  const wholeRun = await withFullResult(store, run);
   if (!wholeRun) throw new ApiError('not-found', `run ${quoteValue(run.workflowRunId)} was removed`);
   return wholeRun;
 }
@@ -105,7 +97,7 @@ async function readSteps(
   rowBudget: ByteBudget,
 ): Promise<ListPart<ListedStep>> {
   const read = async (from: Position): Promise<Part<ListedStep>> => {
-    const part = await store.listSteps({ runKey, from, below, bounds: PART, maxOutBytes: resultBudget.remaining });
+    const part = await store.listSteps({ runKey, from, below, bounds: PART_LIMITS, maxOutBytes: resultBudget.remaining });
     // The last row of a part may exceed the budget.
     resultBudget.take(Math.min(resultBudget.remaining, totalBytes(part.items, stepBytes)));
     return part;
@@ -122,23 +114,23 @@ export async function shortenHistory(
   history: RunHistory,
   maxBytes: number,
   withResults: boolean,
-): Promise<ShownHistory> {
+): Promise<ListedHistory> {
   const { next, ...firstParts } = history;
   const { key: runKey } = history.run;
   const resultBudget = new ByteBudget(withResults ? maxBytes : 0);
   const resultFits = resultBudget.take(omittedResultBytes(history.run));
-  const run = resultFits ? ((await withWholeResult(store, history.run)) ?? history.run) : history.run;
+  const run = resultFits ? ((await withFullResult(store, history.run)) ?? history.run) : history.run;
   const bytesPerList = Math.floor(maxBytes / 3);
   const tasks = await readMore(
     { items: firstParts.tasks, next: next.tasks },
     new ByteBudget(bytesPerList),
-    (from) => store.listTasks({ runKey, from, bounds: PART }),
+    (from) => store.listTasks({ runKey, from, bounds: PART_LIMITS }),
     taskBytes,
   );
   const attempts = await readMore(
     { items: firstParts.attempts, next: next.attempts },
     new ByteBudget(bytesPerList),
-    (from) => store.listAttempts({ runKey, from, bounds: PART }),
+    (from) => store.listAttempts({ runKey, from, bounds: PART_LIMITS }),
     attemptBytes,
   );
   const steps = await readSteps(store, history, resultBudget, new ByteBudget(bytesPerList));

@@ -1,9 +1,9 @@
 /** Reads pages of runs with their histories. A page ends before the run that would make it too large. */
-import { LIMITS, PART } from '../../config/limits.js';
+import { LIMITS, PART_LIMITS } from '../../config/limits.js';
 import { omittedResultBytes } from '../../ports/stores/history-parts.js';
 import type { HistoryStore, ListedRun, Listing, Position, RunHistory } from '../../ports/stores/store.js';
 import type { Reserve } from '../admission/read-budget.js';
-import { historyBytes, isWhole, type ShownHistory, shortenHistory } from './run-histories.js';
+import { historyBytes, isCompleteHistory, type ListedHistory, shortenHistory } from './run-histories.js';
 
 /** Remaining number of bytes of a page. */
 export class PageBudget {
@@ -91,11 +91,11 @@ export async function readHistory(
   { key: runKey }: Pick<ListedRun, 'key'>,
   budget: PageBudget,
   withResults: boolean,
-): Promise<ShownHistory | null | typeof DOES_NOT_FIT> {
+): Promise<ListedHistory | null | typeof DOES_NOT_FIT> {
   const maxOutBytes = withResults ? LIMITS.partBytes : LIMITS.maxInlineBytes;
-  const history = await store.runHistory({ runKey, bounds: PART, maxOutBytes });
+  const history = await store.runHistory({ runKey, bounds: PART_LIMITS, maxOutBytes });
   if (!history) return null;
-  const isComplete = isWhole(history, withResults);
+  const isComplete = isCompleteHistory(history, withResults);
   const bytes = isComplete ? historyBytes(history) : await totalBytes(store, history, withResults);
   if (!budget.isEmpty && bytes > budget.remaining) return DOES_NOT_FIT;
   await budget.prepare(bytes);

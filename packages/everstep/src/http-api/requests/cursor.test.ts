@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ApiError } from '../../contract/error-codes.js';
 import { type CursorScope, createCursorSeal } from './cursor.js';
 
-const accounts = { secret: async () => 'a secret of the installation' };
+const accounts = { findOrCreateSecret: async () => 'a secret of the installation' };
 const seal = createCursorSeal(accounts);
 const scope: CursorScope = { operation: 'logs', instanceId: 'qi_1', filters: { labels: ['a', 'b'], count: undefined, from: 1 } };
 const state = { after: '17', horizon: '20', remaining: 3 };
@@ -34,7 +34,7 @@ test('rejects a cursor of another operation, instance or filter', async () => {
     { ...scope, filters: { labels: ['a,b'], from: 1 } },
   ];
   for (const other of others) await assert.rejects(seal.open(other, cursor), isBadCursor, JSON.stringify(other));
-  await assert.rejects(createCursorSeal({ secret: async () => 'another' }).open(scope, cursor), isBadCursor);
+  await assert.rejects(createCursorSeal({ findOrCreateSecret: async () => 'another' }).open(scope, cursor), isBadCursor);
 });
 
 test('rejects a cursor with a changed, added or removed character', async () => {
@@ -51,7 +51,7 @@ test('rejects a cursor with a changed, added or removed character', async () => 
 test('reads the secret again after a failure', async () => {
   let asked = 0;
   const flaky = createCursorSeal({
-    secret: async () => {
+    findOrCreateSecret: async () => {
       asked++;
       if (asked === 1) throw new Error('the disk is full');
       return 'a secret of the installation';
@@ -65,7 +65,7 @@ test('does not need the store after prepare, and prepare can be repeated after a
   let away = true;
   let reads = 0;
   const prepared = createCursorSeal({
-    secret: async () => {
+    findOrCreateSecret: async () => {
       reads++;
       if (away) throw new Error('the store rejects writes');
       return 'a secret of the installation';

@@ -48,7 +48,7 @@ function stateOf(text: string): CursorState | null {
   return typeof remaining === 'number' || remaining === null ? { after, horizon, remaining } : null;
 }
 
-export function createCursorSeal(accounts: Pick<AccountStore, 'secret'>): CursorSeal {
+export function createCursorSeal(accounts: Pick<AccountStore, 'findOrCreateSecret'>): CursorSeal {
   const ring = new KeyRing({ accounts, name: KEY_RINGS.cursors.name });
 
   function mac(key: string, scope: CursorScope, payload: string): Buffer {

@@ -22,10 +22,10 @@ import {
   Success,
   UpsertBody,
 } from '../../contract/search.js';
-import type { DocumentChoice, Filter, Namespace, SearchDocument, SearchDocuments } from '../../ports/stores/search-store.js';
+import type { DocumentSelector, Filter, Namespace, SearchDocument, SearchDocuments } from '../../ports/stores/search-store.js';
 import { contentBytes, RECORD_BYTES } from '../../ports/stores/stored-bytes.js';
 import { parseFilter } from '../../search/filter-parser.js';
-import { change, ONLY_READS } from '../audited/audit-rule.js';
+import { change, READ_ONLY } from '../audited/audit-rule.js';
 import { type ApiContext, indexOperation, type Operation, respond } from '../operation.js';
 import { quoteValue } from '../parameters/value-errors.js';
 import { Flag } from '../parameters/values.js';
@@ -71,8 +71,8 @@ function readFilter(source: string): Filter {
 }
 
 /** Returns the selected documents. Requires exactly one of ids, prefix and filter. */
-function readChoice({ ids, prefix, filter }: Static<typeof DeleteBody>): DocumentChoice {
-  const choices: DocumentChoice[] = [];
+function readChoice({ ids, prefix, filter }: Static<typeof DeleteBody>): DocumentSelector {
+  const choices: DocumentSelector[] = [];
   if (ids !== undefined) choices.push({ kind: 'ids', ids: ids.map(String) });
   if (prefix !== undefined) choices.push({ kind: 'prefix', prefix });
   if (filter !== undefined) choices.push({ kind: 'filter', filter: readFilter(filter) });
@@ -155,7 +155,7 @@ const searchDocuments = indexOperation({
   ...commonSettings,
   ...pathsOf('search'),
   operationId: 'searchDocuments',
-  audit: ONLY_READS,
+  audit: READ_ONLY,
   summary: 'Search documents',
   description:
     'Full-text search with BM25: case-insensitive, without accents, with English stemming. `reranking`, `semanticWeight` and `inputEnrichment` are accepted for compatibility and have no effect. ' +
@@ -191,7 +191,7 @@ const getDocuments = indexOperation({
   ...commonSettings,
   ...pathsOf('fetch'),
   operationId: 'getDocuments',
-  audit: ONLY_READS,
+  audit: READ_ONLY,
   summary: 'Get documents by id or prefix',
   description: `Returns the documents with the given ids, or all documents whose ids have the prefix. ${OMISSION_NOTE}`,
   requiredAccess: 'read',
@@ -237,7 +237,7 @@ const listDocuments = indexOperation({
   ...commonSettings,
   ...pathsOf('range'),
   operationId: 'listDocuments',
-  audit: ONLY_READS,
+  audit: READ_ONLY,
   summary: 'List documents',
   description: 'Returns documents in pages, ordered by id. A page with large documents contains fewer documents.',
   requiredAccess: 'read',
@@ -310,7 +310,7 @@ const listNamespaces = indexOperation({
   ...commonSettings,
   path: '/search/{indexId}/list-namespaces',
   operationId: 'listNamespaces',
-  audit: ONLY_READS,
+  audit: READ_ONLY,
   summary: 'List namespaces',
   description: 'Returns the names of all namespaces. The default namespace is an empty string.',
   requiredAccess: 'read',
@@ -325,7 +325,7 @@ const getIndexInfo = indexOperation({
   ...commonSettings,
   path: '/search/{indexId}/info',
   operationId: 'getIndexInfo',
-  audit: ONLY_READS,
+  audit: READ_ONLY,
   summary: 'Get the statistics of the index',
   description: 'Returns the number of documents by namespace and the disk usage.',
   requiredAccess: 'read',

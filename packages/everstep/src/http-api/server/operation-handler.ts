@@ -12,7 +12,7 @@ import type { Admission, RoutedOperation } from '../admission/admission.js';
 import { bodySizeLimit } from '../admission/plan-limits.js';
 import { type ReadBudget, reserveFor } from '../admission/read-budget.js';
 import type { AuditRecorder } from '../audited/recording.js';
-import type { Admitted, ApiContext } from '../operation.js';
+import type { AdmittedCaller, ApiContext } from '../operation.js';
 import { metadataJson, readOnlyJson } from '../presenters/read-only.js';
 import { RawBody } from '../requests/raw-body.js';
 import type { ReceivedBody, RequestBodies } from '../requests/request-bodies.js';
@@ -34,7 +34,7 @@ const EMPTY_BODY: ReceivedBody = { length: 0, bytes: () => NO_BODY };
  * Returns the owner whose share a body or a large response uses, and whose turn a slice of work is: a queue instance, the
  * account that owns a search index, or a caller that counts as a separate account.
  */
-function ownerOf(admitted: Admitted, request: FastifyRequest): string {
+function ownerOf(admitted: AdmittedCaller, request: FastifyRequest): string {
   switch (admitted.access) {
     case 'open':
       return `address ${networkOf(callerIpOf(request))}`;

@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Log } from '../../ports/log.js';
 import { NO_OBSERVER, type Observer } from '../../ports/observer.js';
-import type { Admitted } from '../operation.js';
+import type { AdmittedCaller } from '../operation.js';
 import { callerIpOf } from './caller-ip.js';
 
 export const REQUEST_ID_HEADER = 'x-request-id';
@@ -21,7 +21,7 @@ export function requestIdOf({ headers }: { readonly headers: IncomingHttpHeaders
 }
 
 /** Returns the log fields of the caller, who is named as in the audit log. Empty for operations without authentication. */
-function callerFields(admitted: Admitted | undefined): Readonly<Record<string, string>> {
+function callerFields(admitted: AdmittedCaller | undefined): Readonly<Record<string, string>> {
   switch (admitted?.access) {
     case 'token':
       return { caller: admitted.caller.actor, instanceId: admitted.caller.instanceId };
@@ -44,7 +44,7 @@ export interface LoggedRequest {
    * a token.
    */
   readonly route: string | null;
-  readonly admitted: Admitted | undefined;
+  readonly admitted: AdmittedCaller | undefined;
 }
 
 /** Logs each request: at `info` with the caller if the access log is enabled, otherwise at `debug`. */
@@ -55,7 +55,7 @@ export function createRequestLog(
 ): (loggedRequest: LoggedRequest) => void {
   return ({ request, reply, route, admitted }) => {
     const { method } = request;
-    observer.answered({ method, route, status: reply.statusCode, durationMs: reply.elapsedTime });
+    observer.apiResponded({ method, route, status: reply.statusCode, durationMs: reply.elapsedTime });
     const durationMs = Math.round(reply.elapsedTime);
     const logFields = { requestId: request.id, method: request.method, route, status: reply.statusCode, durationMs };
     if (isAccessLogEnabled) log.info({ ...logFields, callerIp: callerIpOf(request), ...callerFields(admitted) }, 'request');

@@ -202,7 +202,7 @@ export class SimulatedReceivers implements MessageSender {
     const sent = sentRequestFor(message.method, message.url, message.headers);
     const isLateFailure = pathname === '/late' && this.sent.filter(({ url }) => url === message.url).length % 2 === 1;
     if (pathname !== '/hang')
-      return { kind: 'answered', status: isLateFailure || pathname === '/refuse' ? 500 : 200, headers, body, sent };
+      return { kind: 'response', status: isLateFailure || pathname === '/refuse' ? 500 : 200, headers, body, sent };
     return new Promise<MessageOutcome>((resolve) =>
       signal.addEventListener('abort', () => {
         const cause = { cause: 'network', message: 'given up', status: null, responseHeaders: {} } as const;

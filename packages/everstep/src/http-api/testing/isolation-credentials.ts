@@ -43,7 +43,7 @@ async function outsidersOf({ harness, people }: TestObjects): Promise<Headers> {
 async function badTokens({ harness, people }: TestObjects): Promise<Headers> {
   const { accounts, authority, store, token } = harness;
   const { owner } = people.principals;
-  const secret = await store.accounts.secret({ name: 'token-signing-key', value: 'unused' });
+  const secret = await store.accounts.findOrCreateSecret({ name: 'token-signing-key', value: 'unused' });
   const expiredAt = Math.floor(Date.now() / 1000) - 60;
   const [header = '', payload = ''] = token.split('.');
   const unsignedHeader = Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url');

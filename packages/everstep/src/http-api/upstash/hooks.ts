@@ -3,15 +3,15 @@
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { WebhookTaken } from '../../contract/events.js';
-import { IS_AN_EVENT } from '../audited/audit-rule.js';
+import { RECORDED_BY_EVENT } from '../audited/audit-rule.js';
 import { type Method, type Operation, openOperation } from '../operation.js';
-import { allowWebhookBody, contentOf, noSuchWebhook, webhookResponse } from '../operations/events/webhooks.js';
+import { allowWebhookBody, contentOf, webhookNotFound, webhookResponse } from '../operations/events/webhooks.js';
 import { Text } from '../parameters/values.js';
 
 function webhookOperation(method: Method, operationId: string): Operation {
   return openOperation({
     operationId,
-    audit: IS_AN_EVENT,
+    audit: RECORDED_BY_EVENT,
     tag: 'Webhooks',
     summary: `Call a webhook with ${method}`,
     description: 'The SDK creates the URL. Anyone who knows it can call it without a token until the run ends.',
@@ -31,7 +31,8 @@ function webhookOperation(method: Method, operationId: string): Operation {
     errors: ['bad-parameter', 'body-too-large', 'not-found', 'too-many-events'],
     async admit({ path }, { service }) {
       const runId = { instanceId: String(path.userId), workflowRunId: String(path.workflowRunId) };
-      if ((await service.events.instanceOfWebhook({ eventId: String(path.eventId), of: runId })) === null) throw noSuchWebhook();
+      if ((await service.events.instanceOfWebhook({ eventId: String(path.eventId), of: runId })) === null)
+        throw webhookNotFound();
     },
     async handle({ path: { userId: instanceId, workflowRunId, eventId }, body, request }, context) {
       const webhook = { eventId, of: { instanceId, workflowRunId } };

@@ -20,7 +20,7 @@ import { connectProblem } from '../../accounts/tokens/token-scopes.js';
 import { LIMITS } from '../../config/limits.js';
 import type { Region } from '../../config/regions.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { bareToken } from '../../dialects/index.js';
+import { unwrapToken } from '../../dialects/index.js';
 import type { ReplyBudget } from '../../fairness/reply-budget.js';
 import type { WorkSlices } from '../../fairness/work-slices.js';
 import type { Clock } from '../../ports/clock.js';
@@ -239,7 +239,7 @@ export class WorkerAcceptor {
     const parsedHello = readHello(text);
     if (!parsedHello.ok) throw new WorkerRejection(parsedHello.code, parsedHello.message, false);
     const { hello } = parsedHello;
-    const token = bareToken(hello.token);
+    const token = unwrapToken(hello.token);
     const region = this.regionOf(client);
     const caller = await this.callerOf(token, region);
     const problem = connectProblem(caller.scopes, hello.app);

@@ -48,5 +48,5 @@ export interface AccountStore
    * Runs `work` while no other process runs exclusive work on any of these accounts; null means all accounts. Other callers
    * wait. Must not be nested. Absent if no other process uses the store.
    */
-  readonly exclusively?: <Result>(work: () => Promise<Result>, accountIds: readonly AccountId[] | null) => Promise<Result>;
+  readonly runExclusively?: <Result>(work: () => Promise<Result>, accountIds: readonly AccountId[] | null) => Promise<Result>;
 }

@@ -2,7 +2,7 @@
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
 
 /** Describes how the store benefits from several concurrent batches with disjoint lock sets. */
-export interface ConcurrentBatches {
+export interface BatchConcurrency {
   readonly max: number;
   /** Minimum number of units for an additional batch. Fewer units wait and share the next one. */
   readonly minUnits: number;
@@ -35,7 +35,7 @@ export interface StoreServers {
   /** Returns the host and port of the instance's server if it is or was down; otherwise null, because the server is unknown. */
   serverOf(instanceId: string): string | null;
   /** Resolves when the server accepts writes: immediately, unless it is down. Never rejects. */
-  whenBack(server: string): Promise<void>;
+  whenAvailable(server: string): Promise<void>;
 }
 
 /** Commits units of writes. */
@@ -51,7 +51,7 @@ export interface CommitStore {
    */
   probeWrites(): Promise<void>;
   /** Benefit of concurrent batches; absent if the store does not benefit from more than one batch at a time. */
-  readonly concurrentBatches?: ConcurrentBatches;
+  readonly concurrentBatches?: BatchConcurrency;
   /** Servers of the instances; absent if all instances are on one server. */
   readonly servers?: StoreServers;
 }

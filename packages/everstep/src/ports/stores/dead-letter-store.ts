@@ -25,7 +25,7 @@ export interface DeadLetterBodies {
   readonly failedBy: FailedBy | null;
 }
 
-export type WholeDeadLetter = DeadLetterRecord & DeadLetterBodies;
+export type FullDeadLetter = DeadLetterRecord & DeadLetterBodies;
 
 /** Reads dead letters. */
 export interface DeadLetterStore {

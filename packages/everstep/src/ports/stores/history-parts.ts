@@ -2,7 +2,7 @@
 import type { FailedAttempt } from '../../engine/runs/run.js';
 import type { HistoryQuery, HistoryStore, ListedStep, ListedTask, Part } from './history-store.js';
 import type { Position } from './page.js';
-import type { RunRecord, WholeRunRecord } from './run-records.js';
+import type { FullRunRecord, RunRecord } from './run-records.js';
 
 /** A limit in bytes that no result exceeds. */
 export const NO_LENGTH_LIMIT = 2 ** 30;
@@ -42,7 +42,7 @@ export const omittedResultBytes = ({ result }: Pick<RunRecord, 'result'>): numbe
   typeof result === 'object' ? (result?.omittedBytes ?? 0) : 0;
 
 /** Returns the record of a run with its whole result, or null if the run was removed before its omitted result was read. */
-export async function withWholeResult(store: Pick<HistoryStore, 'loadResult'>, run: RunRecord): Promise<WholeRunRecord | null> {
+export async function withFullResult(store: Pick<HistoryStore, 'loadResult'>, run: RunRecord): Promise<FullRunRecord | null> {
   if (typeof run.result !== 'object' || run.result === null) return { ...run, result: run.result };
   const result = await store.loadResult({ runKey: run.key });
   return result === null ? null : { ...run, result };

@@ -15,7 +15,7 @@ export interface RepairRecord {
   readonly filter: DeadLetterFilter;
   readonly overrides: Overrides;
   /** Progress of freezing the entries; null when all entries are frozen. */
-  readonly freezing: Freezing | null;
+  readonly freezing: FreezeProgress | null;
   /** Time of the next action, Unix ms; null if there is none. */
   readonly wakeAt: number | null;
   /** Number of times the repair was written after its creation. */
@@ -23,7 +23,7 @@ export interface RepairRecord {
 }
 
 /** Progress of freezing: the last frozen position, and the position after the last entry to freeze. */
-export interface Freezing {
+export interface FreezeProgress {
   readonly after: Position | null;
   readonly horizon: Position;
 }

@@ -3,7 +3,7 @@ import type { RunIdentity, RunSettings, RunStatus } from '../../engine/runs/run.
 import type { RunReference } from '../../engine/writes.js';
 import type { Position } from './page.js';
 
-/** A result that is omitted because it exceeds `LIMITS.maxInlineBytes`. `withWholeResult` reads it. */
+/** A result that is omitted because it exceeds `LIMITS.maxInlineBytes`. `withFullResult` reads it. */
 export interface OmittedResult {
   readonly omittedBytes: number;
 }
@@ -20,11 +20,11 @@ export interface RunRecord extends RunIdentity {
   /** Id of its current DLQ entry; null if it has none. */
   readonly dlqId: string | null;
   /** The run that its DLQ entry was resumed or restarted as; null if there is none. */
-  readonly became: (RunReference & { readonly kind: 'resume' | 'restart' }) | null;
+  readonly recoveredAs: (RunReference & { readonly kind: 'resume' | 'restart' }) | null;
 }
 
 /** A run with its whole result. */
-export interface WholeRunRecord extends RunRecord {
+export interface FullRunRecord extends RunRecord {
   readonly result: string | null;
 }
 

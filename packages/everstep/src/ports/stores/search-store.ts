@@ -133,7 +133,7 @@ export interface Namespace {
 }
 
 /** Selects documents by ids, by a prefix of their ids, or by a filter. */
-export type DocumentChoice =
+export type DocumentSelector =
   | { readonly kind: 'ids'; readonly ids: readonly string[] }
   | { readonly kind: 'prefix'; readonly prefix: string }
   | { readonly kind: 'filter'; readonly filter: Filter };
@@ -159,7 +159,7 @@ export interface SearchDocuments {
     query: Namespace & DocumentBound & { readonly text: string; readonly limit: number; readonly filter: Filter | null },
   ): Promise<readonly FoundDocument[]>;
   /** Deletes documents and returns how many existed. It uses limited transactions, so a crash can leave some of them. */
-  remove(query: Namespace & { readonly choice: DocumentChoice }): Promise<number>;
+  remove(query: Namespace & { readonly choice: DocumentSelector }): Promise<number>;
   /** Empties a namespace immediately, or all namespaces if it is null. The disk space is released later. */
   reset(query: { readonly indexId: string; readonly namespace: string | null }): Promise<void>;
   /** Removes the namespace. Returns false if there is none. The disk space is released later. */

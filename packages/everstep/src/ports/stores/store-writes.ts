@@ -8,8 +8,8 @@ export interface StoreWritesState {
   /** The same for one queue instance, whose server may be unavailable while others are not. */
   isOpenFor(instanceId: string): boolean;
   /** Reports that a call to the store failed. Returns true if the error means that the store is unavailable. */
-  noteFailure(error: unknown): boolean;
+  reportFailure(error: unknown): boolean;
 }
 
 /** The state of a store that always accepts writes. */
-export const ALWAYS_OPEN: StoreWritesState = { isOpen: true, isOpenFor: () => true, noteFailure: () => false };
+export const ALWAYS_OPEN: StoreWritesState = { isOpen: true, isOpenFor: () => true, reportFailure: () => false };

@@ -12,7 +12,7 @@ import type { AlertStore } from '../../ports/stores/alerts/alert-store.js';
 import type { DeadLetterGroupStore } from '../../ports/stores/dead-letter-groups.js';
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
 import type { RunStarts } from '../runs/run-starts.js';
-import { InstanceTurns } from '../services/instance-turns.js';
+import { InstanceLocks } from '../services/instance-locks.js';
 import type { AlertSettingsCache } from './alert-settings-cache.js';
 import type { ConditionReader, StoreTrouble } from './conditions.js';
 import type { Notices } from './notices.js';
@@ -49,7 +49,7 @@ export class AlertRounds {
   private nextRoundAt = Number.POSITIVE_INFINITY;
   private currentRound: Promise<void> | null = null;
   private isStopped = true;
-  private readonly turns = new InstanceTurns();
+  private readonly locks = new InstanceLocks();
   /** When the last full round was done. */
   private fullRoundAt = Number.NEGATIVE_INFINITY;
   /** When the rules that check the current state were last evaluated. */
@@ -98,7 +98,7 @@ export class AlertRounds {
   }
 
   private evaluateInTurn(instanceId: string, checksState: boolean): Promise<void> {
-    return this.turns.run(instanceId, () => this.evaluate(instanceId, checksState));
+    return this.locks.run(instanceId, () => this.evaluate(instanceId, checksState));
   }
 
   private async evaluate(instanceId: string, checksState: boolean): Promise<void> {
@@ -173,7 +173,7 @@ export class AlertRounds {
       await settings.refresh();
       if (this.instancesOfRound(this.isFullRoundDue).length > 0) await tryExclusively(() => this.evaluateAll());
     } catch (error) {
-      if (!writes.noteFailure(error)) log.error({ error: String(error) }, 'could not evaluate alert rules, retrying in 10 s');
+      if (!writes.reportFailure(error)) log.error({ error: String(error) }, 'could not evaluate alert rules, retrying in 10 s');
     }
   }
 
@@ -195,7 +195,7 @@ export class AlertRounds {
         await store.alerts.removeEnded({ instanceId, endedBefore, limit: LIMITS.maxRemovedAlerts });
       } catch (error) {
         // Otherwise, the instances after this one would have no alerts for as long as it fails.
-        if (!writes.noteFailure(error))
+        if (!writes.reportFailure(error))
           log.error({ instanceId, error: String(error) }, 'could not evaluate alert rules, retrying in 10 s');
         if (!writes.isOpen) return;
       }
@@ -230,7 +230,7 @@ export class AlertRounds {
           await conditions.read({ ...rule, condition }, { instanceId, now: context().now, trouble: this.trouble }),
         );
       } catch (error) {
-        if (writes.noteFailure(error)) throw error;
+        if (writes.reportFailure(error)) throw error;
         log.warn({ instanceId, rule: rule.name, error: String(error) }, 'could not evaluate an alert rule, retrying in 10 s');
       }
     }

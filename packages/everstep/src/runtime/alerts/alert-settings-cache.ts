@@ -6,7 +6,7 @@ import { type AlertDestination, type AlertSettings, NO_ALERT_SETTINGS } from '..
 import type { InstallationSecretStore } from '../../ports/stores/accounts/installation-secrets.js';
 import { alertSettingsName, instanceOfAlertSettings } from '../../ports/stores/alerts/alert-store.js';
 
-export interface KnownAlertSettings {
+export interface CachedAlertSettings {
   /** Whether no instance has any settings. */
   readonly isEmpty: boolean;
   /** Returns the settings of the instance; null if it has none. */
@@ -16,7 +16,7 @@ export interface KnownAlertSettings {
 }
 
 /** The alert settings of a runtime without alerts. */
-export const NO_ALERTS: KnownAlertSettings = Object.freeze({ isEmpty: true, of: () => null, destination: () => null });
+export const NO_ALERTS: CachedAlertSettings = Object.freeze({ isEmpty: true, of: () => null, destination: () => null });
 
 export interface AlertSettingsCacheOptions {
   readonly secrets: InstallationSecretStore;
@@ -29,7 +29,7 @@ export interface AlertSettingsCacheOptions {
 // Only `change` writes these values, so they are valid.
 const parseSettings = (value: string): AlertSettings => JSON.parse(value) as AlertSettings;
 
-export class AlertSettingsCache implements KnownAlertSettings {
+export class AlertSettingsCache implements CachedAlertSettings {
   private readonly options: AlertSettingsCacheOptions;
   private byInstance: ReadonlyMap<string, AlertSettings> = new Map();
 
@@ -92,7 +92,7 @@ export class AlertSettingsCache implements KnownAlertSettings {
       const newValue = JSON.stringify(settings);
       const isWritten =
         storedValue === null
-          ? (await secrets.secret({ name, value: newValue })) === newValue
+          ? (await secrets.findOrCreateSecret({ name, value: newValue })) === newValue
           : await secrets.replaceSecret({ name, from: storedValue, to: newValue });
       if (!isWritten) continue;
       if (!isDeleted(instanceId)) this.byInstance = new Map(this.byInstance).set(instanceId, settings);

@@ -18,7 +18,7 @@ const SLACK: DestinationRequest = {
 };
 const FAILED: AlertCondition = { kind: 'run-failed', endAfterMs: 900_000 };
 
-const accepted = () => new ScriptedSender(() => ({ kind: 'answered', status: 200, headers: {}, body: new Uint8Array() }));
+const accepted = () => new ScriptedSender(() => ({ kind: 'response', status: 200, headers: {}, body: new Uint8Array() }));
 const bodyOf = ({ body }: Message) => JSON.parse(Buffer.from(body ?? []).toString());
 const failing = () =>
   new ScriptedCaller(({ request }) => ({
@@ -90,7 +90,7 @@ describe('lifecycle webhooks', () => {
   });
 
   test('survive the end of the process between the commit and the request', async () => {
-    const sender = new ScriptedSender(() => ({ kind: 'answered', status: 503, headers: {}, body: new Uint8Array() }));
+    const sender = new ScriptedSender(() => ({ kind: 'response', status: 503, headers: {}, body: new Uint8Array() }));
     await withRuntime(
       new ScriptedCaller(inARow(1)),
       async (bench) => {
@@ -163,7 +163,7 @@ describe('alert rules', () => {
   test('email is retried with the same id, and contains the link and the end of the alert', async () => {
     let isDown = true;
     const sender = new ScriptedSender(() => ({
-      ...{ kind: 'answered', status: isDown ? 503 : 250, headers: {}, body: new Uint8Array() },
+      ...{ kind: 'response', status: isDown ? 503 : 250, headers: {}, body: new Uint8Array() },
     }));
     await withRuntime(
       failing(),
@@ -246,7 +246,7 @@ describe('alert rules', () => {
   });
 
   test('a notice that fails opens no alert, and its dead letter does not contain the secret URL', async () => {
-    const sender = new ScriptedSender(() => ({ kind: 'answered', status: 400, headers: {}, body: new Uint8Array() }));
+    const sender = new ScriptedSender(() => ({ kind: 'response', status: 400, headers: {}, body: new Uint8Array() }));
     await withRuntime(
       failing(),
       async (bench) => {

@@ -1,5 +1,5 @@
 /** Where a notice is sent, and what happens if its destination does not exist. */
-import { type AlertDestination, shownUrl } from '../../engine/alerts/alert-settings.js';
+import { type AlertDestination, displayUrl } from '../../engine/alerts/alert-settings.js';
 import type { DeliveryFailure } from '../../engine/runs/run.js';
 import type { Message } from '../../ports/message-sender.js';
 
@@ -21,7 +21,7 @@ export function targetOf(
     case 'slack':
       return { isNotice, url: destination.url };
     case 'email':
-      return { isNotice, url: shownUrl(destination), mail: { id: messageId, to: destination.to } };
+      return { isNotice, url: displayUrl(destination), mail: { id: messageId, to: destination.to } };
   }
 }
 

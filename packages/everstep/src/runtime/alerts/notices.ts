@@ -8,14 +8,14 @@ import { type AlertNotice, noticeContent } from '../../engine/alerts/notice-cont
 import type { Log } from '../../ports/log.js';
 import type { AlertStore } from '../../ports/stores/alerts/alert-store.js';
 import type { RunStarts } from '../runs/run-starts.js';
-import type { KnownAlertSettings } from './alert-settings-cache.js';
+import type { CachedAlertSettings } from './alert-settings-cache.js';
 
 const HOUR_MS = 3_600_000;
 const NOTICES_PER_STEP = 50;
 
 export interface NoticesOptions extends RunStarts {
   readonly store: Pick<AlertStore, 'dueNotices' | 'countNotified' | 'moveNotice'>;
-  readonly settings: KnownAlertSettings;
+  readonly settings: CachedAlertSettings;
   /** Returns the URL of the dashboard without a trailing slash. */
   readonly dashboardUrl: () => string;
   readonly log: Log;

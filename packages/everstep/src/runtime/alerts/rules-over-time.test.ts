@@ -78,7 +78,7 @@ async function withHarness(work: (harness: Harness, simulated: Simulated) => Pro
         }
       : progress(request, { end: { kind: 'finished', result: '1' } }),
   );
-  const sender = new ScriptedSender(() => ({ kind: 'answered', status: 200, headers: {}, body: new Uint8Array() }));
+  const sender = new ScriptedSender(() => ({ kind: 'response', status: 200, headers: {}, body: new Uint8Array() }));
   const wrap = (store: Store): Store => ({
     ...store,
     alerts: {

@@ -11,8 +11,8 @@ import type { LiveChanges } from '../commits/live-changes.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { DueTasks } from '../due/due-tasks.js';
 import type { Decisions } from '../runs/decisions.js';
-import type { EndWatch } from '../runs/end-watch.js';
 import type { RunCache } from '../runs/run-cache.js';
+import type { RunEndWatchers } from '../runs/run-end-watchers.js';
 
 /** Interval at which runs that clients wait for are checked for an end on another node. */
 const END_POLL_MS = 100;
@@ -30,7 +30,7 @@ export interface MembershipOptions {
   readonly decisions: Decisions;
   readonly dispatcher: Dispatcher;
   readonly due: DueTasks;
-  readonly ends: EndWatch;
+  readonly ends: RunEndWatchers;
   readonly live: LiveChanges;
   /** Called with changes of accounts, schedules and other data that is kept in memory elsewhere. */
   readonly onChange: (change: SharedChange) => void;
@@ -153,7 +153,7 @@ export class Membership {
         gates.reloadAll();
         break;
       case 'live-wanted':
-        live.noteWantedElsewhere(change.instanceIds);
+        live.recordWantedElsewhere(change.instanceIds);
         return;
       case 'live':
         live.notifyListeners(change.instanceId, change);

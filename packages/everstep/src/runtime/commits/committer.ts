@@ -1,6 +1,6 @@
 /**
  * Group commit: the decisions of one turn of the event loop become durable in one transaction, so a hundred concurrent runs
- * share an fsync. Batches are limited: if more units are waiting, accounts take turns (`commits/commit-turns.ts`).
+ * share an fsync. Batches are limited: if more units are waiting, accounts take turns (`commits/batch-selector.ts`).
  *
  * A store that benefits from it receives several batches at the same time. Units with a common conflict key still keep their
  * order: the later one waits until the batch of the earlier one is durable.
@@ -12,9 +12,9 @@ import type { CommitResult, CommitUnit } from '../../engine/writes.js';
 import type { Clock } from '../../ports/clock.js';
 import { PartialCommitError, type UnitOutcome } from '../../ports/stores/commit-store.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
-import type { ConcurrentBatches, Store } from '../../ports/stores/store.js';
+import type { BatchConcurrency, Store } from '../../ports/stores/store.js';
 import { ServerUnavailableError, StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
-import { CommitTurns, type WaitingUnit } from './commit-turns.js';
+import { BatchSelector, type WaitingUnit } from './batch-selector.js';
 
 interface PendingUnit extends WaitingUnit {
   readonly unit: CommitUnit;
@@ -32,7 +32,7 @@ export interface DurableWatcher {
 }
 
 const NO_KEYS: readonly string[] = [];
-const ONE_BY_ONE: ConcurrentBatches = { max: 1, minUnits: 1 };
+const ONE_BY_ONE: BatchConcurrency = { max: 1, minUnits: 1 };
 /** More units are written in several batches, so that the units of one account do not delay those of others. */
 const BATCH_LIMITS = { maxUnits: 256, maxBytes: 2 * 1024 * 1024 };
 /** Weight of the latest batch in the average number of units per batch. */
@@ -46,8 +46,8 @@ export class Committer {
   private readonly clock: Clock;
   private readonly watchers: readonly DurableWatcher[];
   private readonly onFailure: FailureListener;
-  private readonly concurrentBatches: ConcurrentBatches;
-  private readonly turns: CommitTurns;
+  private readonly concurrentBatches: BatchConcurrency;
+  private readonly batchSelector: BatchSelector;
   private pendingUnits: PendingUnit[] = [];
   private isScheduled = false;
   /** Cancels the timer while the first batch waits for more units. */
@@ -70,7 +70,7 @@ export class Committer {
     this.watchers = watchers;
     this.onFailure = onFailure;
     this.concurrentBatches = store.concurrentBatches ?? ONE_BY_ONE;
-    this.turns = new CommitTurns(owners, BATCH_LIMITS);
+    this.batchSelector = new BatchSelector(owners, BATCH_LIMITS);
   }
 
   /**
@@ -154,7 +154,7 @@ export class Committer {
   /** Takes the units that wait neither for a batch in progress nor for another waiting unit. */
   private nextBatch(): readonly PendingUnit[] {
     const waitedForKeys = new Set<string>();
-    const batch = this.turns.take(this.pendingUnits, ({ keys }) => {
+    const batch = this.batchSelector.select(this.pendingUnits, ({ keys }) => {
       if (!keys.some((key) => this.heldKeys.has(key) || waitedForKeys.has(key))) return true;
       for (const key of keys) waitedForKeys.add(key);
       return false;

@@ -4,17 +4,17 @@ import { SimulatedClock } from '../../clock/testing/simulated-clock.js';
 import type { CommitUnit, StoreWrite } from '../../engine/writes.js';
 import type { SharedChange } from '../../ports/cluster.js';
 import type { LiveHint } from '../../ports/live-hints.js';
-import { LiveChanges, type RunOfHint } from './live-changes.js';
+import { type HintedRun, LiveChanges } from './live-changes.js';
 
 const unit = (...writes: readonly StoreWrite[]): CommitUnit => ({ guards: [], writes });
 const step = (runKey: string) => unit({ kind: 'delete-task', runKey, slot: 1 });
-const RUNS: Readonly<Record<string, RunOfHint>> = {
+const RUNS: Readonly<Record<string, HintedRun>> = {
   r1: { instanceId: 'qi_1', workflowRunId: 'one', isLimited: false },
   r2: { instanceId: 'qi_2', workflowRunId: 'two', isLimited: true },
 };
 /** End of the keys of runs whose id is their key. */
 const LONG = 'x'.repeat(250);
-const runOf = (runKey: string): RunOfHint | undefined =>
+const runOf = (runKey: string): HintedRun | undefined =>
   runKey.endsWith(LONG) ? { instanceId: 'qi_1', workflowRunId: runKey, isLimited: false } : RUNS[runKey];
 
 /** Returns nodes that receive each other's notices immediately. */
@@ -26,7 +26,7 @@ function nodes(count: number, clock = new SimulatedClock(0)) {
       notices.push(change);
       for (const [other, node] of all.entries()) {
         if (other === n) continue;
-        if (change.kind === 'live-wanted') node.noteWantedElsewhere(change.instanceIds);
+        if (change.kind === 'live-wanted') node.recordWantedElsewhere(change.instanceIds);
         if (change.kind === 'live') node.notifyListeners(change.instanceId, change);
       }
     };
@@ -56,7 +56,7 @@ test('a unit is published to the streams of its instance, with its topics', () =
   assert.deepEqual(one.hints.splice(0), [{ topics: ['runs'], runIds: ['one'] }]);
   assert.deepEqual(two.hints, []);
   const hold: StoreWrite = { kind: 'set-hold', instanceId: 'qi_2', origin: 'http://w.test', hold: null, by: 'hand' };
-  const taken: StoreWrite = { kind: 'take-dead-letter', instanceId: 'qi_2', dlqId: 'd', became: null };
+  const taken: StoreWrite = { kind: 'take-dead-letter', instanceId: 'qi_2', dlqId: 'd', recoveredAs: null };
   live.onCommitted([unit(hold), step('r2'), unit(taken)]);
   assert.deepEqual(two.hints.splice(0), [{ topics: ['settings', 'runs', 'flow-control', 'dlq'], runIds: ['two'] }]);
   live.changed('qi_1', 'repairs');

@@ -22,7 +22,7 @@ const ANNOUNCE_EVERY_MS = 4_000;
 const ANNOUNCEMENT_VALID_MS = 10_000;
 
 /** The properties of a run that a hint needs. */
-export interface RunOfHint {
+export interface HintedRun {
   readonly instanceId: string;
   readonly workflowRunId: string;
   /** Whether the run has a flow control key. */
@@ -34,7 +34,7 @@ export interface LiveChangesOptions {
   /** The connection to other nodes; null if no other process uses the store. */
   readonly cluster: Pick<Cluster, 'notify'> | null;
   /** Returns a run in memory; undefined if it is not in memory. */
-  readonly runOf: (runKey: string) => RunOfHint | undefined;
+  readonly runOf: (runKey: string) => HintedRun | undefined;
 }
 
 export type LiveListener = (hint: LiveHint) => void;
@@ -45,7 +45,7 @@ class PendingHint {
   readonly runIds = new Set<string>();
   private moreRuns = false;
 
-  addRun({ workflowRunId, isLimited }: Omit<RunOfHint, 'instanceId'>): void {
+  addRun({ workflowRunId, isLimited }: Omit<HintedRun, 'instanceId'>): void {
     this.topics.add('runs');
     if (isLimited) this.topics.add('flow-control');
     this.addRunId(workflowRunId);
@@ -126,7 +126,7 @@ export class LiveChanges {
   }
 
   /** Records that another node has streams of these instances. */
-  noteWantedElsewhere(instanceIds: readonly string[]): void {
+  recordWantedElsewhere(instanceIds: readonly string[]): void {
     const until = this.options.clock.now() + ANNOUNCEMENT_VALID_MS;
     for (const instanceId of instanceIds) this.wantedUntil.set(instanceId, until);
   }

@@ -196,7 +196,7 @@ test('a plain message whose response could not be recorded is not sent again', a
     await new Promise<void>((resolve) => {
       finish = resolve;
     });
-    return { kind: 'answered', status: 200, headers: {}, body: new Uint8Array() };
+    return { kind: 'response', status: 200, headers: {}, body: new Uint8Array() };
   });
   await withRuntime(
     new ScriptedCaller(() => assert.fail('no step is called')),
@@ -240,11 +240,11 @@ test('probes have growing delays of up to two seconds, and the start and end are
   const { writes, clock, logged, probes } = alone(async () => {
     if (full) throw refused();
   });
-  assert.equal(writes.noteFailure(new Error('a faulty unit')), false);
+  assert.equal(writes.reportFailure(new Error('a faulty unit')), false);
   assert.ok(writes.isOpen);
   let opened = 0;
   writes.onOpen(() => opened++);
-  for (let n = 0; n < 5; n++) assert.equal(writes.noteFailure(refused()), true);
+  for (let n = 0; n < 5; n++) assert.equal(writes.reportFailure(refused()), true);
   assert.equal(writes.refusal, 'the store rejects writes: disk full');
   const at: number[] = [];
   for (let ms = 0; ms <= 10_000; ms += 25) {
@@ -357,7 +357,7 @@ test('a server that is down closes the store for its instances only, until what 
   let back = new Promise<void>((resolve) => {
     isBack = resolve;
   });
-  const servers: StoreServers = { serverOf: (id) => (id === 'qi_there' ? 'db:1' : 'db:2'), whenBack: () => back };
+  const servers: StoreServers = { serverOf: (id) => (id === 'qi_there' ? 'db:1' : 'db:2'), whenAvailable: () => back };
   const { writes, logged, probes } = alone(undefined, servers);
   const order: string[] = [];
   writes.onOpen(() => order.push('open'));

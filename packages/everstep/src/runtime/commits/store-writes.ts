@@ -80,7 +80,7 @@ export class StoreWrites implements StoreWritesState {
     this.listeners.add(listener);
   }
 
-  noteFailure(error: unknown): boolean {
+  reportFailure(error: unknown): boolean {
     if (!(error instanceof StoreUnavailableError)) return false;
     // The store was not called.
     if (error instanceof NotSentError) return true;
@@ -112,7 +112,7 @@ export class StoreWrites implements StoreWritesState {
         try {
           resolve(await record());
         } catch (error) {
-          if (!this.noteFailure(error)) return reject(error);
+          if (!this.reportFailure(error)) return reject(error);
           attempts++;
           const bytes = bytesIn(result);
           const server = error instanceof ServerUnavailableError ? error.server : null;
@@ -189,7 +189,7 @@ export class StoreWrites implements StoreWritesState {
     const { store, clock, log } = this.options;
     const closedAt = clock.now();
     do {
-      await store.servers?.whenBack(server);
+      await store.servers?.whenAvailable(server);
       if (this.isStopped) return;
     } while (!(await this.recordKept(server)));
     if (this.isStopped) return;

@@ -32,7 +32,7 @@ test('a run whose journal is damaged becomes a dead letter immediately, and resu
         kind: 'resume',
         instanceId: 'qi_1',
         dlqIds: [dlqId],
-        whenMissing: 'fail',
+        onMissing: 'fail',
         overrides: {},
       });
       await settle();

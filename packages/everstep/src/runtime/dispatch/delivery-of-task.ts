@@ -51,4 +51,5 @@ export function dueDeliveryOf({ runKey, slot, instanceId, flowControlKey, workfl
 }
 
 /** Returns the same delivery with a slot for long deliveries. */
-export const asLong = (delivery: Delivery): Delivery => createDelivery(delivery, delivery.limits, true, delivery.limits.queue);
+export const asLongDelivery = (delivery: Delivery): Delivery =>
+  createDelivery(delivery, delivery.limits, true, delivery.limits.queue);

@@ -1,13 +1,13 @@
 /** What the outcome of a delivery shows about its destination. */
 import type { RunEvent } from '../../engine/runs/decide.js';
 import type { DeliveryFailure } from '../../engine/runs/run.js';
-import { type DeliveryResult, NOT_MADE } from '../gates/delivery.js';
+import { type DeliveryResult, NOT_SENT } from '../gates/delivery.js';
 
 const DELIVERED: DeliveryResult = { kind: 'delivered' };
 
 /** Returns what the failure of an attempt shows about the destination. A failed step is not a fault of the destination. */
-export function resultOfFailure(failure: DeliveryFailure | null | 'given-up'): DeliveryResult {
-  if (failure === 'given-up') return NOT_MADE;
+export function resultOfFailure(failure: DeliveryFailure | null | 'abandoned'): DeliveryResult {
+  if (failure === 'abandoned') return NOT_SENT;
   if (failure === null) return DELIVERED;
   switch (failure.cause) {
     case 'network':
@@ -26,10 +26,10 @@ export function resultOfFailure(failure: DeliveryFailure | null | 'given-up'): D
 export function resultOfEvent(event: RunEvent | null): DeliveryResult {
   switch (event?.kind) {
     case undefined:
-      return NOT_MADE;
+      return NOT_SENT;
     case 'attempt-failed':
-    case 'call-answered':
-    case 'message-answered':
+    case 'call-attempted':
+    case 'message-attempted':
       return resultOfFailure(event.failure);
     default:
       return DELIVERED;

@@ -32,10 +32,10 @@
  */
 import { ADVANCE_SLOT } from '../../engine/runs/run.js';
 import type { DueTask } from '../../ports/stores/store.js';
+import type { Backlog } from '../due/due-instances.js';
 import type { DueTasks } from '../due/due-tasks.js';
-import type { Backlog } from '../due/due-turns.js';
-import { type Delivery, type DeliveryLimits, type DeliveryRef, NOT_MADE } from '../gates/delivery.js';
-import { DeliveryGates, type GatesExit } from '../gates/delivery-gates.js';
+import { type Delivery, type DeliveryLimits, type DeliveryRef, NOT_SENT } from '../gates/delivery.js';
+import { DeliveryGates, type DeliveryReceiver } from '../gates/delivery-gates.js';
 import type { ControlCommits } from '../gates/gate-deps.js';
 import { maxTransitMs } from '../gates/rate-window.js';
 import type { Decisions } from '../runs/decisions.js';
@@ -44,8 +44,8 @@ import type { CachedRun, RunCache } from '../runs/run-cache.js';
 import type { RuntimeDeps } from '../runs/runtime-deps.js';
 import { detailsOf, type WorkInProgress } from '../runs/work-in-progress.js';
 import type { Callbacks } from '../services/callbacks.js';
-import type { QueuedBecause, Workload } from '../services/workflow-service.js';
-import { asLong, dueDeliveryOf } from './delivery-of-task.js';
+import type { NoSlotReason, Workload } from '../services/workflow-service.js';
+import { asLongDelivery, dueDeliveryOf } from './delivery-of-task.js';
 import { GateHolders, type LocalGates } from './gate-holders.js';
 import { HandOvers } from './handovers.js';
 import { LaterDeliveries } from './later-deliveries.js';
@@ -80,7 +80,7 @@ export interface DispatcherParts {
   readonly outcomes: DeliveryOutcomes;
 }
 
-export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redispatcher {
+export class Dispatcher implements DeliveryReceiver, DeliveryStarter, LocalGates, Redispatcher {
   readonly gates: DeliveryGates;
   private readonly deps: RuntimeDeps;
   private readonly parts: DispatcherParts;
@@ -165,7 +165,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     const hasStarted = delivery.slot !== ADVANCE_SLOT || (run !== undefined && run.journalLength > 0);
     if (this.slots.add(delivery, isCounted ? 'counted' : hasStarted ? 'continuing' : 'fresh')) return;
     this.keepDueAgain(delivery);
-    this.gates.done(delivery, NOT_MADE);
+    this.gates.done(delivery, NOT_SENT);
   }
 
   /** Keeps the delivery for later if an older one of the same slot is in flight. */
@@ -209,7 +209,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
   /** Dispatches a delivery, or the newer one of its slot, again with increasing delays. Throws the error if the store is unavailable. */
   private attemptFailed(delivery: Delivery, error: unknown): void {
     const { writes, log } = this.deps;
-    if (writes.noteFailure(error)) throw error;
+    if (writes.reportFailure(error)) throw error;
     const retryAfterMs = this.later.retryFailed(this.later.takeDueAgain(delivery) ?? delivery);
     const { runKey, limits } = delivery;
     const fields = { instanceId: limits.instanceId, runKey, retryAfterMs, error: detailsOf(error) };
@@ -223,7 +223,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     const replacement = this.later.takeDueAgain(delivery);
     if (replacement) {
       this.slots.done(delivery);
-      this.gates.done(delivery, NOT_MADE);
+      this.gates.done(delivery, NOT_SENT);
       this.onSlotFreed(delivery);
       this.redispatch(replacement);
       return;
@@ -241,14 +241,14 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     let nodeIdAtRelease: string | undefined;
     let endsLoan = false;
     try {
-      attempt = await (this.loans?.passOn(delivery) ?? this.sender.send(delivery, outcomeRecorded));
+      attempt = await (this.loans?.forward(delivery) ?? this.sender.send(delivery, outcomeRecorded));
     } finally {
       endsLoan = this.loans?.attemptEnded(delivery, attempt) ?? false;
       this.slots.done(delivery);
       // After an error, the next delivery is dispatched later instead of this one.
       if (attempt || endsLoan) nextDelivery = this.later.takeDueAgain(delivery);
       nodeIdAtRelease = cluster?.nodeId;
-      this.gates.done(delivery, attempt?.result ?? NOT_MADE);
+      this.gates.done(delivery, attempt?.result ?? NOT_SENT);
       this.onSlotFreed(delivery);
     }
     switch (attempt.kind) {
@@ -258,7 +258,7 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
         if (nextDelivery) this.redispatch(nextDelivery);
         return;
       case 'needs-long-slot':
-        this.redispatch(asLong(delivery));
+        this.redispatch(asLongDelivery(delivery));
         return;
       case 'not-attempted':
         if (!endsLoan) this.later.retryUnattempted(nextDelivery ?? delivery);
@@ -357,8 +357,8 @@ export class Dispatcher implements GatesExit, DeliveryStarter, LocalGates, Redis
     return this.slots.ready.isInFlight(ref);
   }
   /** Returns why a delivery waits here for a slot; null if it does not. */
-  queuedBecause(ref: DeliveryRef): QueuedBecause | null {
-    return this.slots.ready.queuedBecause(ref) ?? (this.sender.waitsForMemory(ref) ? 'memory' : null);
+  noSlotReason(ref: DeliveryRef): NoSlotReason | null {
+    return this.slots.ready.noSlotReason(ref) ?? (this.sender.waitsForMemory(ref) ? 'memory' : null);
   }
 
   // ---------------------------------------------------------------- several nodes

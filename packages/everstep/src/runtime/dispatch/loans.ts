@@ -14,7 +14,7 @@
 import { truncateText } from '@everstep/sdk/protocol';
 import type { EndedLoan, LoanReport, TaskId } from '../../ports/cluster.js';
 import type { WorkerNodes } from '../../ports/workers.js';
-import { type Delivery, type DeliveryRef, type DeliveryResult, deliveryKeyOf, NOT_MADE } from '../gates/delivery.js';
+import { type Delivery, type DeliveryRef, type DeliveryResult, deliveryKeyOf, NOT_SENT } from '../gates/delivery.js';
 import type { GateHolders } from './gate-holders.js';
 import type { HandOverDeps, HandOvers } from './handovers.js';
 import type { Attempt } from './sender.js';
@@ -70,7 +70,7 @@ export class Loans {
   }
 
   /** Passes on a delivery that this node cannot make. Returns its attempt, or null if this node makes it. */
-  passOn(delivery: Delivery): Promise<Attempt> | null {
+  forward(delivery: Delivery): Promise<Attempt> | null {
     const { nodes, holders } = this.deps;
     const { limits, runKey } = delivery;
     const { instanceId, origin, lentBy } = limits;
@@ -116,8 +116,8 @@ export class Loans {
     if (lentBy === undefined || attempt?.kind === 'handed-over') return false;
     // The attempt starts again here, within the same loan.
     if (attempt?.kind === 'needs-long-slot' || attempt?.kind === 'waits-for-memory') return false;
-    const result = attempt?.kind === 'attempted' ? attempt.result : NOT_MADE;
-    if (result.kind === 'not-made') {
+    const result = attempt?.kind === 'attempted' ? attempt.result : NOT_SENT;
+    if (result.kind === 'not-sent') {
       this.giveBack(delivery, lentBy);
       return true;
     }
@@ -131,7 +131,7 @@ export class Loans {
   reportReceived({ sent, ended, returned }: LoanReport): void {
     for (const ref of sent) if (this.openLoans.has(deliveryKeyOf(ref))) this.deps.onSent(ref);
     for (const loan of ended) this.openLoans.get(deliveryKeyOf(loan))?.end(resultOf(loan));
-    for (const ref of returned) this.openLoans.get(deliveryKeyOf(ref))?.end(NOT_MADE);
+    for (const ref of returned) this.openLoans.get(deliveryKeyOf(ref))?.end(NOT_SENT);
   }
 
   /** Checks in the database which loans have ended, because reports of other nodes may be lost. */
@@ -160,7 +160,7 @@ export class Loans {
     this.cancelVerify?.();
     this.cancelVerify = null;
     this.lenders.clear();
-    for (const { end } of [...this.openLoans.values()]) end(NOT_MADE);
+    for (const { end } of [...this.openLoans.values()]) end(NOT_SENT);
   }
 
   private lend({ runKey, slot }: Delivery, to: string): Promise<Attempt> {
@@ -235,4 +235,4 @@ function noticesOf(report: readonly ReportEntry[]): readonly (readonly ReportEnt
   return notices;
 }
 
-const HANDED_OVER: Promise<Attempt> = Promise.resolve({ kind: 'handed-over', result: NOT_MADE });
+const HANDED_OVER: Promise<Attempt> = Promise.resolve({ kind: 'handed-over', result: NOT_SENT });

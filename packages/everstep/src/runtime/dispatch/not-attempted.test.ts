@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NotAttemptedError } from '../../ports/not-attempted.js';
 import type { StepCall } from '../../ports/step-caller.js';
-import { wholeHistory } from '../../stores/conformance/samples.js';
+import { fullHistory } from '../../stores/conformance/samples.js';
 import { endOf, inARow, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 
 test('a step that could not be attempted is retried, and no attempt is counted', async () => {
@@ -27,7 +27,7 @@ test('a step that could not be attempted is retried, and no attempt is counted',
       caller.calls.map(({ request }) => request.retried),
       [0, 0, 0, 0],
     );
-    const history = await wholeHistory(bench.store, { runKey: outcome.run.runKey });
+    const history = await fullHistory(bench.store, { runKey: outcome.run.runKey });
     assert.deepEqual(history?.attempts, []);
   });
 });
@@ -50,7 +50,7 @@ test('a failure callback that could not be attempted is retried as well', async 
   let left = 1;
   const sender = new ScriptedSender(() => {
     if (left-- > 0) throw new NotAttemptedError('this process has no free file descriptor');
-    return { kind: 'answered', status: 200, headers: {}, body: new Uint8Array() };
+    return { kind: 'response', status: 200, headers: {}, body: new Uint8Array() };
   });
   await withRuntime(
     caller,

@@ -9,7 +9,7 @@ import { CALLBACK_SLOT, type DeliveryFailure, type Run } from '../../engine/runs
 import { DamagedValueError } from '../../ports/damaged-value.js';
 import { NotAttemptedError } from '../../ports/not-attempted.js';
 import type { DueTasks } from '../due/due-tasks.js';
-import { type Delivery, type DeliveryRef, type DeliveryResult, NOT_MADE } from '../gates/delivery.js';
+import { type Delivery, type DeliveryRef, type DeliveryResult, NOT_SENT } from '../gates/delivery.js';
 import type { DeliveryGates } from '../gates/delivery-gates.js';
 import { makeCall } from '../messages/messages.js';
 import type { Decisions } from '../runs/decisions.js';
@@ -54,7 +54,7 @@ export type Attempt =
       readonly result: DeliveryResult;
     };
 
-const unsentAttempt = (kind: Exclude<Attempt['kind'], 'attempted'>): Attempt => ({ kind, result: NOT_MADE });
+const unsentAttempt = (kind: Exclude<Attempt['kind'], 'attempted'>): Attempt => ({ kind, result: NOT_SENT });
 
 const toDeliveredEvent = (event: RunEvent | null): DeliveredEvent | null => event && { event };
 
@@ -146,7 +146,7 @@ export class DeliverySender {
     let endHeavyRun: (() => void) | null = null;
     try {
       entry = await this.loadState(delivery);
-      if (!entry) return { kind: 'attempted', result: NOT_MADE, entry, giveUpCount, response: null };
+      if (!entry) return { kind: 'attempted', result: NOT_SENT, entry, giveUpCount, response: null };
       giveUpCount = entry.giveUpCount;
       const run = entry.durableRun;
       const task = run.tasks.get(delivery.slot);
@@ -162,7 +162,7 @@ export class DeliverySender {
       return { kind: 'attempted', result: resultOfEvent(response?.event ?? null), entry, giveUpCount, response };
     } catch (error) {
       const failureEvent = error instanceof DamagedValueError && entry ? this.damagedValueEvent(error, entry, delivery) : null;
-      if (failureEvent) return { kind: 'attempted', result: NOT_MADE, entry, giveUpCount, response: failureEvent };
+      if (failureEvent) return { kind: 'attempted', result: NOT_SENT, entry, giveUpCount, response: failureEvent };
       return this.attemptOfError(error, entry, giveUpCount);
     } finally {
       endHeavyRun?.();
@@ -187,7 +187,7 @@ export class DeliverySender {
     return {
       event:
         task.kind === 'message'
-          ? { kind: 'message-answered', attempt, failure, notice: null }
+          ? { kind: 'message-attempted', attempt, failure, notice: null }
           : { kind: 'attempt-failed', attempt, failure },
     };
   }
@@ -198,7 +198,7 @@ export class DeliverySender {
     if (error instanceof NotAttemptedError) return unsentAttempt('not-attempted');
     // The store is unavailable: what to send could not be read, or the result could not be recorded. Due tasks are read again
     // when the store accepts writes.
-    if (this.deps.writes.noteFailure(error)) return { kind: 'attempted', result: NOT_MADE, entry, giveUpCount, response: null };
+    if (this.deps.writes.reportFailure(error)) return { kind: 'attempted', result: NOT_SENT, entry, giveUpCount, response: null };
     throw error;
   }
 

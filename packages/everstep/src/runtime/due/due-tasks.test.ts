@@ -245,7 +245,7 @@ describe('a due task that cannot be handled', () => {
     const writes = {
       isOpen: true,
       isOpenFor: () => writes.isOpen,
-      noteFailure: () => {
+      reportFailure: () => {
         writes.isOpen = false;
         return true;
       },

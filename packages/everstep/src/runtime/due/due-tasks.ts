@@ -6,7 +6,7 @@
  * Keeps invariants 3, 10, 15 and 25.
  */
 import type { Run, Task } from '../../engine/runs/run.js';
-import { inTurns } from '../../fairness/turns.js';
+import { interleaveByOwner } from '../../fairness/round-robin.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
@@ -14,8 +14,8 @@ import type { DueTask, Store } from '../../ports/stores/store.js';
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
 import type { Delivery, DeliveryRef } from '../gates/delivery.js';
 import { DeferredMessages } from './deferred-messages.js';
+import { type Backlog, type DueInstance, DueInstances } from './due-instances.js';
 import { type DueSource, StoredTasks, type TaskClaims, UnclaimedTasks } from './due-source.js';
-import { type Backlog, type DueTurn, DueTurns } from './due-turns.js';
 import { FailedTasks } from './failed-tasks.js';
 
 /** Maximum number of tasks that are handled concurrently: some of them have to be read from the store first. */
@@ -52,7 +52,7 @@ export class DueTasks {
   private readonly options: DueTaskOptions;
   private readonly owners: InstanceOwners;
   private readonly source: DueSource;
-  private readonly turns: DueTurns;
+  private readonly dueInstances: DueInstances;
   private readonly deferred = new DeferredMessages();
   private readonly failed = new FailedTasks();
   /** Time before which all due tasks were handled, Unix ms, except those of instances whose pages are being read. */
@@ -77,7 +77,7 @@ export class DueTasks {
     this.options = options;
     this.owners = owners;
     this.source = cluster ? new UnclaimedTasks(store, cluster) : new StoredTasks(store);
-    this.turns = new DueTurns(owners, handler);
+    this.dueInstances = new DueInstances(owners, handler);
   }
 
   start(): Promise<void> {
@@ -121,7 +121,7 @@ export class DueTasks {
 
   /** Called when a delivery of the instance has ended: its backlog may have space for more. */
   resume(instanceId: string): void {
-    if (this.turns.hasCapacityAgain(instanceId)) this.startScan();
+    if (this.dueInstances.hasCapacityAgain(instanceId)) this.startScan();
   }
 
   /**
@@ -174,7 +174,7 @@ export class DueTasks {
     this.endWait();
     this.currentScan ??= this.scanAll()
       .catch((error: unknown) => {
-        if (!this.options.writes.noteFailure(error))
+        if (!this.options.writes.reportFailure(error))
           this.options.log.error({ error: String(error) }, 'could not read due tasks, retrying in 1 s');
         this.shouldScanAgain = false;
         this.restart();
@@ -196,9 +196,9 @@ export class DueTasks {
         await this.readDueTasks(before);
         continue;
       }
-      const turn = this.turns.next();
-      if (turn) await this.takeTurn(turn, before);
-      else if (!this.turns.isWriting) return;
+      const dueInstance = this.dueInstances.next();
+      if (dueInstance) await this.readTasksOf(dueInstance, before);
+      else if (!this.dueInstances.isWriting) return;
       else
         await new Promise<void>((resolve) => {
           this.endWait = resolve;
@@ -217,32 +217,32 @@ export class DueTasks {
     // Applied only here, so that a scan in progress does not overwrite it.
     if (this.shouldRestart) {
       this.source.restart();
-      this.turns.clear();
+      this.dueInstances.clear();
       this.handledBefore = Number.NEGATIVE_INFINITY;
     }
     this.shouldRestart = false;
     if (this.shouldForgetFailed) this.failed.clear();
     this.shouldForgetFailed = false;
     const { generation } = this;
-    const { tasks, unread } = await this.source.readNext(before, this.turns.openInstances);
+    const { tasks, unread } = await this.source.readNext(before, this.dueInstances.openInstances);
     if (this.generation !== generation) return;
-    for (const [instanceId, readPage] of unread) this.turns.add(instanceId, readPage, this.handledBefore);
-    if (!(await this.handleTasks(inTurns([...this.failed.dueAt(before), ...tasks], this.owners)))) return;
+    for (const [instanceId, readPage] of unread) this.dueInstances.add(instanceId, readPage, this.handledBefore);
+    if (!(await this.handleTasks(interleaveByOwner([...this.failed.dueAt(before), ...tasks], this.owners)))) return;
     const nextDueAt = await store.nextDueAt({ after: before });
     this.scanAt(Math.min(nextDueAt ?? Number.POSITIVE_INFINITY, this.failed.nextRetryAt));
     this.handledBefore = before + 1;
     this.isBehind = this.shouldScanAgain;
-    const { openInstances } = this.turns;
+    const { openInstances } = this.dueInstances;
     for (const instanceId of new Set(tasks.map((task) => task.instanceId)))
       if (!openInstances.has(instanceId) && !handler.backlog.hasCapacity(instanceId))
-        this.turns.add(instanceId, this.source.pagesOf(instanceId), this.handledBefore);
+        this.dueInstances.add(instanceId, this.source.pagesOf(instanceId), this.handledBefore);
     this.passDeferred();
   }
 
   /** Returns the time before which all due tasks of the instance were handled, Unix ms. */
   private handledBeforeOf(instanceId: string): number {
-    const turn = this.turns.of(instanceId);
-    if (turn) return turn.handledBefore;
+    const dueInstance = this.dueInstances.of(instanceId);
+    if (dueInstance) return dueInstance.handledBefore;
     return this.isBehind ? this.handledBefore : this.wakeAt;
   }
 
@@ -252,21 +252,21 @@ export class DueTasks {
       this.options.handler.onMessageInOrder(delivery);
   }
 
-  private async takeTurn(turn: DueTurn, before: number): Promise<void> {
+  private async readTasksOf(dueInstance: DueInstance, before: number): Promise<void> {
     const { generation } = this;
-    const { tasks, isLast } = await turn.readPage(before);
+    const { tasks, isLast } = await dueInstance.readPage(before);
     if (this.generation !== generation) return;
     const decisions: Promise<void>[] = [];
     if (!(await this.handleTasks(tasks, (decision) => decisions.push(decision)))) return;
-    if (isLast) this.turns.remove(turn);
+    if (isLast) this.dueInstances.remove(dueInstance);
     else if (decisions.length > 0) {
-      turn.isWriting = true;
+      dueInstance.isWriting = true;
       void Promise.allSettled(decisions).then(() => {
-        turn.isWriting = false;
+        dueInstance.isWriting = false;
         this.endWait();
       });
     }
-    turn.handledBefore = tasks.at(-1)?.dueAt ?? turn.handledBefore;
+    dueInstance.handledBefore = tasks.at(-1)?.dueAt ?? dueInstance.handledBefore;
     this.passDeferred();
     // Other work of the process gets its turn.
     await new Promise<void>((resolve) => this.options.clock.endOfTurn(resolve));
@@ -327,7 +327,7 @@ export class DueTasks {
   /** Plans the retry of a task that has failed. Throws the error if the store is unavailable. */
   private taskFailed(task: DueTask, error: unknown): void {
     const { writes, clock, log } = this.options;
-    const isUnavailable = writes.noteFailure(error);
+    const isUnavailable = writes.reportFailure(error);
     // With several servers, only the instances of one may be affected.
     if (isUnavailable && !writes.isOpen) throw error;
     const retryAfterMs = this.failed.add(task, clock.now());

@@ -1,6 +1,6 @@
 /** Forks runs: reads the original and writes the new run with its audit entry. */
-import { markWithRequest } from '../../audit/audited-request.js';
-import { PART } from '../../config/limits.js';
+import { withRequestDetails } from '../../audit/audited-request.js';
+import { PART_LIMITS } from '../../config/limits.js';
 import { newKey } from '../../engine/ids.js';
 import { type ForkDecision, forkRun, type JournalEntry } from '../../engine/runs/fork.js';
 import type { Run } from '../../engine/runs/run.js';
@@ -28,7 +28,7 @@ async function createAuditEntry(
 ): Promise<AuditNote> {
   const decisionContext = context();
   const accountId = (await store.accounts.findInstance({ instanceId: run.instanceId }))?.accountId;
-  return markWithRequest({
+  return withRequestDetails({
     auditId: `aud_${newKey(decisionContext)}`,
     at: decisionContext.now,
     ...by,
@@ -50,7 +50,7 @@ async function createAuditEntry(
 /** Returns the steps without their results. */
 async function entriesOf(store: HistoryStore, runKey: string): Promise<readonly JournalEntry[]> {
   const entries: JournalEntry[] = [];
-  for await (const part of readSteps(store, { runKey, bounds: PART, maxOutBytes: 0 })) entries.push(...part);
+  for await (const part of readSteps(store, { runKey, bounds: PART_LIMITS, maxOutBytes: 0 })) entries.push(...part);
   return entries;
 }
 

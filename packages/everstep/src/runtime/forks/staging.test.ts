@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { AuditedRequest, addRequestEntry, runAudited } from '../../audit/audited-request.js';
-import { LIMITS, PART } from '../../config/limits.js';
+import { LIMITS, PART_LIMITS } from '../../config/limits.js';
 import { type ForkRequest, forkRun } from '../../engine/runs/fork.js';
 import type { CommitUnit, StoreWrite } from '../../engine/writes.js';
 import { NO_SLICES, type WorkSlices } from '../../fairness/work-slices.js';
@@ -115,7 +115,10 @@ test('forks a long journal in slices of limited size, and the fork is visible wh
   assert.ok(slices.length >= 10, `${slices.length} slices`);
   for (const { from, below } of slices) {
     const bytes = journal.slice(from, below).reduce((sum, { out }) => sum + (out?.length ?? 0), 0);
-    assert.ok(bytes < PART.maxBytes + LIMITS.maxStepResultBytes && bytes - OUT.length < PART.maxBytes, `${bytes} bytes`);
+    assert.ok(
+      bytes < PART_LIMITS.maxBytes + LIMITS.maxStepResultBytes && bytes - OUT.length < PART_LIMITS.maxBytes,
+      `${bytes} bytes`,
+    );
   }
   assert.ok(seen.every((keys) => keys.length === 1));
   assert.deepEqual(await runKeys(store), [original.key, run.key]);
@@ -170,7 +173,7 @@ function resumption(): CommitUnit {
     writes: [
       creation(run, { copyOf: original.key }),
       { kind: 'copy-journal', fromRunKey: original.key, toRunKey: run.key },
-      { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: { kind: 'resume', runKey: run.key, at: T0 } },
+      { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, recoveredAs: { kind: 'resume', runKey: run.key, at: T0 } },
     ],
   };
 }
@@ -186,7 +189,7 @@ test('a run that resumes one with a long journal also receives it in slices', as
 
 test('a copy ends at the next slice when its dead letter is taken, or when retention removes the run', async (t) => {
   const removals: readonly ((store: Store) => Promise<unknown>)[] = [
-    (store) => apply(store, [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: null }]),
+    (store) => apply(store, [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, recoveredAs: null }]),
     (store) =>
       store.removeEndedRuns({
         ...{ instanceId: INSTANCE, state: 'deadLetter', endedBefore: T0 + 1_000_000, keepNewest: null, limit: 10 },

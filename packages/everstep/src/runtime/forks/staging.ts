@@ -5,7 +5,7 @@
  * Keeps invariant 45.
  */
 import { runOutsideRequest } from '../../audit/audited-request.js';
-import { LIMITS, PART } from '../../config/limits.js';
+import { LIMITS, PART_LIMITS } from '../../config/limits.js';
 import type { CommitResult, CommitUnit, StoreGuard, StoreWrite } from '../../engine/writes.js';
 import type { WorkSlices } from '../../fairness/work-slices.js';
 import { readSteps, yieldToOthers } from '../../ports/stores/history-parts.js';
@@ -37,7 +37,7 @@ function longCopiesIn({ writes }: CommitUnit): readonly LongCopy[] {
     const createWrite = writes.find((write) => write.kind === 'create-run' && write.run.key === copy.toRunKey);
     if (createWrite?.kind !== 'create-run') return [];
     const { run } = createWrite;
-    if (bytes + run.journalBytes > PART.maxBytes || rows + run.journalLength > PART.maxRows) return [{ copy, run }];
+    if (bytes + run.journalBytes > PART_LIMITS.maxBytes || rows + run.journalLength > PART_LIMITS.maxRows) return [{ copy, run }];
     [bytes, rows] = [bytes + run.journalBytes, rows + run.journalLength];
     return [];
   });
@@ -70,11 +70,11 @@ async function stage(
     };
     return slices.run(run.instanceId, commitSlice, { unhurried: true });
   }
-  for await (const part of readSteps(store, { runKey: fromRunKey, bounds: PART, below: length, maxOutBytes: 0 })) {
+  for await (const part of readSteps(store, { runKey: fromRunKey, bounds: PART_LIMITS, below: length, maxOutBytes: 0 })) {
     for (const { index, outLeftOut = 0 } of part) {
       bytes += outLeftOut + LIMITS.assumedRowBytes;
       rows++;
-      if (bytes < PART.maxBytes && rows < PART.maxRows) continue;
+      if (bytes < PART_LIMITS.maxBytes && rows < PART_LIMITS.maxRows) continue;
       const result = await stageUpTo(index + 1);
       if (result.kind !== 'applied') return result;
     }

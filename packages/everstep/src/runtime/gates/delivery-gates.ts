@@ -11,11 +11,11 @@ import type { DestinationStatus, FlowControlChange, FlowControlStatus, WaitReaso
 import type { Delivery, DeliveryLimits, DeliveryRef, DeliveryResult } from './delivery.js';
 import { type ControlCommits, ControlWrites, type GateDeps, type GateListener, type GateStore } from './gate-deps.js';
 import { InstanceGates } from './instance-gates.js';
-import { type FreeSlots, SlotTurns } from './slot-turns.js';
+import { type FreeSlots, SlotAllocator } from './slot-allocator.js';
 import { GatedDeliveries, GatedDelivery } from './wait-list.js';
 
 /** Receives the deliveries that have passed the gates. */
-export interface GatesExit {
+export interface DeliveryReceiver {
   /** Called when the delivery may take a slot. If a rate counts its start (`isCounted`), it must start now or not at all. */
   onPassedGates(delivery: Delivery, isCounted: boolean): void;
 }
@@ -25,7 +25,7 @@ export interface DeliveryGatesOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly commits: ControlCommits;
-  readonly exit: GatesExit;
+  readonly exit: DeliveryReceiver;
   readonly slots: FreeSlots;
   /** The connected workers. Absent if there are no workers. */
   readonly workers?: WorkerPresence;
@@ -40,7 +40,7 @@ const haveSameGates = (a: DeliveryLimits, b: DeliveryLimits): boolean =>
 
 export class DeliveryGates implements GateListener {
   private readonly deps: GateDeps;
-  private readonly exit: GatesExit;
+  private readonly exit: DeliveryReceiver;
   private readonly instances = new Map<string, InstanceGates>();
   /** Deliveries that wait, and those that have passed and are not done. */
   private readonly deliveries = new GatedDeliveries();
@@ -53,7 +53,7 @@ export class DeliveryGates implements GateListener {
 
   constructor({ store, clock, log, commits, exit, slots, workers = NO_WORKERS, transitMs }: DeliveryGatesOptions) {
     const control = new ControlWrites(commits, clock);
-    this.deps = { store, clock, log, control, slots: new SlotTurns(slots), listener: this, workers, transitMs };
+    this.deps = { store, clock, log, control, slots: new SlotAllocator(slots), listener: this, workers, transitMs };
     workers.onChange(({ instanceId, app }) => this.instances.get(instanceId)?.workersChanged(app));
     this.exit = exit;
   }
@@ -162,8 +162,8 @@ export class DeliveryGates implements GateListener {
 
   /** Keys of messages that have a slot in their queue and no delivery here: they wait for a retry, or have ended. */
   get idleSlotHolders(): readonly string[] {
-    const lines = [...this.instances.values()].flatMap((instance) => [...instance.lines.values()]);
-    const holders = lines.flatMap(({ slotHolders }) => [...slotHolders]);
+    const queueGates = [...this.instances.values()].flatMap((instance) => [...instance.queueGates.values()]);
+    const holders = queueGates.flatMap(({ slotHolders }) => [...slotHolders]);
     return holders.filter((runKey) => !this.deliveries.has({ runKey, slot: ADVANCE_SLOT }));
   }
 
@@ -212,8 +212,8 @@ export class DeliveryGates implements GateListener {
   }
 
   /** Applies limits of a trigger or a step, which are durable. */
-  noteLimits(instanceId: string, flowControl: FlowControl): void {
-    this.instances.get(instanceId)?.noteLimits(flowControl);
+  recordLimits(instanceId: string, flowControl: FlowControl): void {
+    this.instances.get(instanceId)?.recordLimits(flowControl);
   }
 
   /** Returns why the delivery waits here; empty if it does not. */

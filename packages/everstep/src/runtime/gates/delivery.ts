@@ -38,9 +38,9 @@ export type DeliveryResult =
   /** Another node made the delivery, and its result is not known. The destination may work or not. */
   | { readonly kind: 'unknown' }
   /** Nothing was sent. The slot and the start of a rate are returned. */
-  | { readonly kind: 'not-made' };
+  | { readonly kind: 'not-sent' };
 
-export const NOT_MADE: DeliveryResult = { kind: 'not-made' };
+export const NOT_SENT: DeliveryResult = { kind: 'not-sent' };
 
 /** Returns what limits the number of deliveries in flight, in addition to the slots: the host, or the workers of the workflow. */
 export const hostOf = ({ origin, workers }: Pick<DeliveryLimits, 'origin' | 'workers'>): string => workers ?? origin;

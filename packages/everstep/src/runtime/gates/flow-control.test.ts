@@ -90,7 +90,7 @@ test('a delivery that was not made returns its slot and its start', async () => 
   await harness.trigger({ key: 'k', parallelism: 1, rate: 2, periodMs: 1_000 });
   harness.offerMany(4, 'k');
   await harness.passTime(0);
-  harness.endRun('r0', { kind: 'not-made' });
+  harness.endRun('r0', { kind: 'not-sent' });
   await harness.passTime(0);
   harness.endRun('r1');
   await harness.passTime(0);

@@ -9,6 +9,7 @@ import { type DeliveryLimits, type DeliveryResult, hostOf } from './delivery.js'
 import type { GateDeps } from './gate-deps.js';
 import { areSameLimits, type KeyLimits, limitsAfterTrigger } from './limit-changes.js';
 import {
+  grantableStarts,
   isClosing,
   newWindow,
   nextWindowAt,
@@ -16,8 +17,7 @@ import {
   type RateWindow,
   restoredWindow,
   runningWindow,
-  startsLeft,
-  startsReady,
+  unusedGrants,
 } from './rate-window.js';
 import { type GatedDelivery, WaitList } from './wait-list.js';
 
@@ -184,7 +184,7 @@ export class FlowKey {
     delivery.window = null;
     if (window) this.countAsSent(delivery, window);
     if (window && window === this.window) {
-      if (outcome === 'not-made') window.startsMade--;
+      if (outcome === 'not-sent') window.startsMade--;
       if (!window.isSent) {
         window.sentBy = this.deps.clock.now();
         this.clearTimer();
@@ -302,7 +302,9 @@ export class FlowKey {
 
   /** Returns whether no more deliveries may start in this window. */
   private isUsedUp(window: RateWindow | null, rate: Rate): boolean {
-    return isClosing(window, rate, this.deps.clock.now()) || (startsReady(window, rate) <= 0 && startsLeft(window, rate) <= 0);
+    return (
+      isClosing(window, rate, this.deps.clock.now()) || (unusedGrants(window, rate) <= 0 && grantableStarts(window, rate) <= 0)
+    );
   }
 
   /** Lets one delivery pass, or moves one to the list of its destination. Returns false if neither is possible. */
@@ -328,7 +330,7 @@ export class FlowKey {
     }
     // Unsent requests may use up a new window completely.
     if (!this.window && this.unsentCount >= rate.starts) return false;
-    if (startsReady(this.window, rate) <= 0) {
+    if (unusedGrants(this.window, rate) <= 0) {
       this.requestGrant(rate, limits);
       return false;
     }
@@ -381,7 +383,7 @@ export class FlowKey {
     const { instanceId } = this.instance;
     // A new window also counts the unsent requests of earlier windows.
     const carriedStarts = base ? 0 : this.unsentCount;
-    const startsRemaining = startsLeft(base, rate) - carriedStarts;
+    const startsRemaining = grantableStarts(base, rate) - carriedStarts;
     const allowedByKey =
       limits.parallelism === null ? startsRemaining : Math.min(startsRemaining, limits.parallelism - this.inFlight);
     const allowedByInstance = deps.slots.seekOf(instanceId, this);

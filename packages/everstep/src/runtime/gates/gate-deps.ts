@@ -4,7 +4,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
 import type { Store } from '../../ports/stores/store.js';
 import type { WorkerPresence } from '../../ports/workers.js';
-import type { SlotTurns } from './slot-turns.js';
+import type { SlotAllocator } from './slot-allocator.js';
 import type { GatedDelivery } from './wait-list.js';
 
 /** The part of the store that the gates read. */
@@ -23,7 +23,7 @@ export interface GateDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly control: ControlWrites;
-  readonly slots: SlotTurns;
+  readonly slots: SlotAllocator;
   readonly listener: GateListener;
   readonly workers: Pick<WorkerPresence, 'missingSince'>;
   /** Returns how long requests may take to arrive, for a rate with this period. */

@@ -250,7 +250,7 @@ export class GateHarness {
       guards: [],
       writes: [{ kind: 'put-flow-control', instanceId: INSTANCE, flowControl, at: this.now }],
     });
-    this.gates.noteLimits(INSTANCE, flowControl);
+    this.gates.recordLimits(INSTANCE, flowControl);
   }
 
   async breaker(enabled: boolean, failures = 3, probeEveryMs = 1_000): Promise<void> {

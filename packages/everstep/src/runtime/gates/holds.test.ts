@@ -95,7 +95,7 @@ test('a probe that was not made or is withdrawn is followed by the next immediat
   await harness.trigger({ key: 'k', parallelism: 1 });
   harness.offerMany(3, null);
   await harness.passTime(1_000);
-  harness.endRun('r3', { kind: 'not-made' });
+  harness.endRun('r3', { kind: 'not-sent' });
   assert.deepEqual(harness.startedRuns, ['r3', 'r4']);
 });
 

@@ -20,7 +20,7 @@ import { SETTINGS, StoredSettings, type StoredState } from './destinations/store
 import { FlowKey, type FlowKeyInstance } from './flow-key.js';
 import type { GateDeps } from './gate-deps.js';
 import { applyChange, areSameLimits, partOf } from './limit-changes.js';
-import { QueueLine, type QueueListener } from './queue-line.js';
+import { QueueGate, type QueueListener } from './queue-gate.js';
 import { RepeatedReads } from './repeated-reads.js';
 import { type GatedDelivery, WaitList } from './wait-list.js';
 
@@ -36,7 +36,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   /** Destinations in memory, by origin. */
   private readonly destinationMap = new Map<string, Destination>();
   /** Queues of messages, by name. */
-  readonly lines = new Map<string, QueueLine>();
+  readonly queueGates = new Map<string, QueueGate>();
   /** Deliveries that were offered before settings and holds were read. */
   private readonly earlyDeliveries = new WaitList();
   /** The settings of the instance; null until they are read. */
@@ -56,7 +56,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     if (this.stored.isReading) return true;
     for (const flowKey of this.flowKeys.values()) if (flowKey.isBusy) return true;
     for (const destination of this.destinationMap.values()) if (destination.isBusy) return true;
-    for (const line of this.lines.values()) if (!line.isLoaded) return true;
+    for (const queueGate of this.queueGates.values()) if (!queueGate.isLoaded) return true;
     return false;
   }
 
@@ -69,25 +69,25 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     }
     const { queue } = delivery.limits;
     if (queue === undefined) this.onPassedQueue(delivery);
-    else this.lineOf(queue).offer(delivery);
+    else this.queueGateOf(queue).offer(delivery);
   }
 
   /** Called when a message has ended. If it ended on another node, its queue is unknown. */
-  leaveQueue(runKey: string, queues: Iterable<string> = [...this.lines.keys()]): void {
+  leaveQueue(runKey: string, queues: Iterable<string> = [...this.queueGates.keys()]): void {
     for (const queue of queues) {
-      this.lines.get(queue)?.messageEnded(runKey);
-      if (this.lines.get(queue)?.isIdle) this.lines.delete(queue);
+      this.queueGates.get(queue)?.messageEnded(runKey);
+      if (this.queueGates.get(queue)?.isIdle) this.queueGates.delete(queue);
     }
   }
 
   /** Applies durable settings of a queue; null if it was deleted. */
   onQueueChanged(name: string, queue: Queue | null): void {
-    this.lines.get(name)?.setRules(queue);
+    this.queueGates.get(name)?.setRules(queue);
   }
 
   /** Checks the messages of the queues after the response to a batch was lost, because some may have ended in it. */
   async verifyQueues(isActive: (runKey: string) => Promise<boolean>): Promise<void> {
-    for (const line of [...this.lines.values()]) await line.verify(isActive);
+    for (const queueGate of [...this.queueGates.values()]) await queueGate.verify(isActive);
   }
 
   done(delivery: GatedDelivery, result: DeliveryResult): void {
@@ -114,7 +114,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     const destination = lacksWorker ? this.destinationOf(origin) : existing;
     if (!destination?.holds(delivery)) return true;
     destination.returnDelivery(delivery);
-    if (flowControlKey !== null) this.flowKeys.get(flowControlKey)?.release(delivery, 'not-made');
+    if (flowControlKey !== null) this.flowKeys.get(flowControlKey)?.release(delivery, 'not-sent');
     return false;
   }
 
@@ -122,13 +122,13 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     this.flowKeys.get(delivery.limits.flowControlKey ?? '')?.onRequestSent(delivery);
   }
 
-  noteLimits(flowControl: FlowControl): void {
+  recordLimits(flowControl: FlowControl): void {
     this.flowKeys.get(flowControl.key)?.applyTrigger(flowControl);
   }
 
   reasons(delivery: GatedDelivery): WaitReason[] {
     const { origin, flowControlKey, queue } = delivery.limits;
-    const queueReason = this.lines.get(queue ?? '')?.reasonFor(delivery) ?? null;
+    const queueReason = this.queueGates.get(queue ?? '')?.reasonFor(delivery) ?? null;
     const destination = this.destinationMap.get(origin);
     const flowKey = flowControlKey === null ? undefined : this.flowKeys.get(flowControlKey);
     const holdReason = destination?.holds(delivery) ? destination.reason : null;
@@ -190,7 +190,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     const previousState = destination.state;
     const hold: DestinationHold = { origin, by: 'hand', reason, since: this.deps.clock.now() };
     await this.stored.change(origin, async () => {
-      destination.holdByHand(hold);
+      destination.holdManually(hold);
       try {
         await this.stored.writeHold(origin, hold);
       } catch (error) {
@@ -252,7 +252,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
   }
 
   private async readQueue(name: string): Promise<void> {
-    await this.lines.get(name)?.reload(() => this.deps.store.findQueue({ instanceId: this.instanceId, name }));
+    await this.queueGates.get(name)?.reload(() => this.deps.store.findQueue({ instanceId: this.instanceId, name }));
   }
 
   async reloadSettings(): Promise<void> {
@@ -263,7 +263,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     await this.reloadSettings();
     // One that cannot be read does not delay the others.
     for (const key of [...this.flowKeys.keys()]) await this.readKey(key, false).catch(() => void this.reloadKey(key, false));
-    for (const name of [...this.lines.keys()]) await this.readQueue(name).catch(() => void this.reloadQueue(name));
+    for (const name of [...this.queueGates.keys()]) await this.readQueue(name).catch(() => void this.reloadQueue(name));
   }
 
   /** Returns how many deliveries wait and are in flight at each key in use. */
@@ -278,7 +278,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
       const [first] = flowKey.inOrder();
       yield { kind: 'key', name, ...flowKey.status, oldestSince: first?.since ?? null };
     }
-    for (const [name, line] of this.lines) yield { kind: 'queue', name, ...line.counts };
+    for (const [name, queueGate] of this.queueGates) yield { kind: 'queue', name, ...queueGate.counts };
   }
 
   waitingAt(key: string): Iterable<GatedDelivery> {
@@ -289,7 +289,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     this.stored.stop();
     for (const flowKey of this.flowKeys.values()) flowKey.stop();
     for (const destination of this.destinationMap.values()) destination.stop();
-    for (const line of this.lines.values()) line.stop();
+    for (const queueGate of this.queueGates.values()) queueGate.stop();
   }
 
   // ---------------------------------------------------------------- the steps of a delivery
@@ -350,20 +350,20 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     this.stored.breakerChanged(origin, () => this.destinationMap.get(origin)?.state.hold ?? null);
   }
 
-  private lineOf(name: string): QueueLine {
-    const existing = this.lines.get(name);
+  private queueGateOf(name: string): QueueGate {
+    const existing = this.queueGates.get(name);
     if (existing) return existing;
-    const line = new QueueLine(name, this);
-    removeIdle(this.lines, ({ isIdle }) => isIdle);
-    this.lines.set(name, line);
-    void this.reads.repeat('load', { queue: name }, () => this.loadLine(line));
-    return line;
+    const queueGate = new QueueGate(name, this);
+    removeIdle(this.queueGates, ({ isIdle }) => isIdle);
+    this.queueGates.set(name, queueGate);
+    void this.reads.repeat('load', { queue: name }, () => this.loadQueueGate(queueGate));
+    return queueGate;
   }
 
-  private async loadLine(line: QueueLine): Promise<void> {
+  private async loadQueueGate(queueGate: QueueGate): Promise<void> {
     const { store } = this.deps;
-    const query = { instanceId: this.instanceId, name: line.name };
-    line.load(...(await Promise.all([store.findQueue(query), store.retriedInQueue(query)])));
+    const query = { instanceId: this.instanceId, name: queueGate.name };
+    queueGate.load(...(await Promise.all([store.findQueue(query), store.retriedInQueue(query)])));
   }
 
   private keyOf(key: string): FlowKey {
@@ -410,7 +410,7 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     for (const hold of holds) {
       if (keeps(hold.origin)) continue;
       const destination = this.destinationOf(hold.origin);
-      if (hold.by === 'hand') destination.holdByHand(hold);
+      if (hold.by === 'hand') destination.holdManually(hold);
       else if (destination.state.hold?.by !== 'breaker')
         destination.restore(restoredState(hold, this.breaker, this.deps.clock.now()));
     }

@@ -31,7 +31,7 @@ test('limits of a trigger affect waiting deliveries, whether they are higher, lo
 test('limits that became durable while the key was being loaded apply, and so does a pin', async () => {
   const harness = new GateHarness();
   harness.offerMany(4, 'k');
-  harness.gates.noteLimits(INSTANCE, { key: 'k', parallelism: 2 });
+  harness.gates.recordLimits(INSTANCE, { key: 'k', parallelism: 2 });
   await harness.passTime(0);
   // The limits were noted before the key was needed, and the store had none.
   assert.equal(harness.starts.length, 4);

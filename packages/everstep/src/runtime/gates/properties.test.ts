@@ -65,7 +65,7 @@ class Play {
       clock.setTimer(clock.now() + duration(), () => {
         if (harness.inFlight.get(start.runKey) !== start) return;
         const made = ++ended % notMadeEvery !== 0;
-        const result: DeliveryResult = made ? { kind: 'delivered' } : { kind: 'not-made' };
+        const result: DeliveryResult = made ? { kind: 'delivered' } : { kind: 'not-sent' };
         this.pending.delete(start.runKey);
         // First, because another delivery may start in its slot.
         if (!made) this.observer(start.limits.flowControlKey).notMade(start);
@@ -119,7 +119,7 @@ class Play {
         this.changes.push(
           harness.store.commitControl(unit).then(() => {
             settled(harness.now);
-            harness.gates.noteLimits(INSTANCE, flowControl);
+            harness.gates.recordLimits(INSTANCE, flowControl);
           }),
         );
         return;

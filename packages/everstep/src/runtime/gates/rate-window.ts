@@ -103,8 +103,8 @@ export function runningWindow(window: RateWindow | null, rate: Rate, now: number
 }
 
 /** Returns the number of granted starts that may be made. */
-export const startsReady = (window: RateWindow | null, { starts }: Rate): number =>
+export const unusedGrants = (window: RateWindow | null, { starts }: Rate): number =>
   window ? Math.min(window.granted, starts) - window.startsMade : 0;
 
 /** Returns the number of starts that may still be granted. */
-export const startsLeft = (window: RateWindow | null, { starts }: Rate): number => starts - (window?.granted ?? 0);
+export const grantableStarts = (window: RateWindow | null, { starts }: Rate): number => starts - (window?.granted ?? 0);

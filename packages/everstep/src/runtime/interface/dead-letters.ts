@@ -7,14 +7,14 @@ import type { RunReference } from '../../ports/stores/store.js';
 export type RunOverrides = Overrides;
 
 /** What to do if an entry is missing. With `fail`, nothing is changed; with `skip`, the entry is skipped. */
-export type WhenMissing = 'fail' | 'skip';
+export type MissingEntryPolicy = 'fail' | 'skip';
 
 export interface RecoverCommand {
   /** `retry` restarts messages and resumes runs. */
   readonly kind: 'resume' | 'restart' | 'retry';
   readonly instanceId: string;
   readonly dlqIds: readonly string[];
-  readonly whenMissing: WhenMissing;
+  readonly onMissing: MissingEntryPolicy;
   readonly overrides: RunOverrides;
   /** Id of the new run; only with one dlqId. */
   readonly workflowRunId?: string;
@@ -39,7 +39,7 @@ export interface DeadLetterService {
   delete(command: {
     readonly instanceId: string;
     readonly dlqIds: readonly string[];
-    readonly whenMissing: WhenMissing;
+    readonly onMissing: MissingEntryPolicy;
   }): Promise<
     { readonly kind: 'deleted'; readonly count: number } | { readonly kind: 'missing'; readonly dlqIds: readonly string[] }
   >;

@@ -3,7 +3,7 @@ import type { DestinationHold } from '../../engine/runs/run.js';
 import type { RunRecord } from '../../ports/stores/store.js';
 
 /** The reason why a due delivery has no slot. */
-export type QueuedBecause =
+export type NoSlotReason =
   /** All slots are in use. */
   | 'slots'
   /** Its instance has as many deliveries in flight as its plan allows. */
@@ -55,7 +55,7 @@ export type WaitReason =
   /** No worker that serves the URL has been connected since this time, Unix ms. */
   | { readonly kind: 'no-worker'; readonly url: string; readonly since: number }
   /** The delivery is due, and waits for a slot. `because` is absent when it is about to start, or waits on another node. */
-  | { readonly kind: 'queued'; readonly because?: QueuedBecause }
+  | { readonly kind: 'queued'; readonly because?: NoSlotReason }
   | { readonly kind: 'in-flight'; readonly url: string };
 
 /** The condition that a run waits for now. */

@@ -127,7 +127,7 @@ export interface MessageService {
 }
 
 /** Name of a queue or a URL group. */
-export interface Named {
+export interface ResourceName {
   readonly instanceId: string;
   readonly name: string;
 }
@@ -139,16 +139,16 @@ export interface QueueStatus extends Queue {
 
 export interface QueueService {
   /** Creates or changes the queue. Absent values do not change; a new queue has a parallelism of 1 and is not paused. */
-  put(command: Named & { readonly parallelism?: number; readonly paused?: boolean }): Promise<QueueStatus>;
-  find(query: Named): Promise<QueueStatus | null>;
+  put(command: ResourceName & { readonly parallelism?: number; readonly paused?: boolean }): Promise<QueueStatus>;
+  find(query: ResourceName): Promise<QueueStatus | null>;
   /** Lists the queues, ordered by name. */
   list(query: { readonly instanceId: string }): Promise<readonly QueueStatus[]>;
   /** Deletes the queue and cancels its messages. Returns false if there is none. */
-  delete(command: Named): Promise<boolean>;
+  delete(command: ResourceName): Promise<boolean>;
 }
 
 /** Selects endpoints of a group by name or URL. */
-export interface EndpointName {
+export interface EndpointSelector {
   readonly name?: string;
   readonly url?: string;
 }
@@ -158,15 +158,17 @@ export interface UrlGroupService {
    * Creates the group if there is none. Replaces endpoints with the same name or URL. Changes nothing if the group would have too
    * many endpoints.
    */
-  addEndpoints(command: Named & { readonly endpoints: readonly GroupEndpoint[] }): Promise<UrlGroup | 'too-many-endpoints'>;
+  addEndpoints(
+    command: ResourceName & { readonly endpoints: readonly GroupEndpoint[] },
+  ): Promise<UrlGroup | 'too-many-endpoints'>;
   /**
    * Removes the endpoints with one of these names or URLs, and deletes the group if none remains. Returns null if the group does
    * not exist.
    */
-  removeEndpoints(command: Named & { readonly endpoints: readonly EndpointName[] }): Promise<UrlGroup | null>;
-  find(query: Named): Promise<UrlGroup | null>;
+  removeEndpoints(command: ResourceName & { readonly endpoints: readonly EndpointSelector[] }): Promise<UrlGroup | null>;
+  find(query: ResourceName): Promise<UrlGroup | null>;
   /** Lists the groups, ordered by name. */
   list(query: { readonly instanceId: string }): Promise<readonly UrlGroup[]>;
   /** Deletes the group. Returns false if there is none. */
-  delete(command: Named): Promise<boolean>;
+  delete(command: ResourceName): Promise<boolean>;
 }

@@ -1,6 +1,6 @@
 /** Notifications about a plain message: to its callback for every response, and to its failure callback after the last retry. */
 
-import { mayBeSecret, NOT_KEPT } from '../../engine/runs/exchanges.js';
+import { mayBeSecret, SECRET_PLACEHOLDER } from '../../engine/runs/exchanges.js';
 import type { Run, RunPayload } from '../../engine/runs/run.js';
 import { canonicalHeaders } from '../../responses/header-names.js';
 import { originOf } from '../dispatch/origins.js';
@@ -24,7 +24,10 @@ export function sourceHeaderOf(
 ): Readonly<Record<string, readonly string[]>> {
   const isSameOrigin = originOf(from) === originOf(to);
   const headers = { ...(contentType === null ? {} : { 'content-type': contentType }), ...forwardHeaders };
-  const entries = Object.entries(headers).map(([name, value]) => [name, [isSameOrigin || !mayBeSecret(name) ? value : NOT_KEPT]]);
+  const entries = Object.entries(headers).map(([name, value]) => [
+    name,
+    [isSameOrigin || !mayBeSecret(name) ? value : SECRET_PLACEHOLDER],
+  ]);
   return canonicalHeaders(Object.fromEntries(entries));
 }
 

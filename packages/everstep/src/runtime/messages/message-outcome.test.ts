@@ -8,7 +8,7 @@ import { messageFailureOf } from './message-outcome.js';
 const NOW = Date.UTC(2026, 0, 5, 12, 0, 0);
 
 function answered(status: number, headers: Record<string, readonly string[]> = {}, body = ''): MessageOutcome {
-  return { kind: 'answered', status, headers, body: Buffer.from(body) };
+  return { kind: 'response', status, headers, body: Buffer.from(body) };
 }
 
 test('a rejected message key results in an error that says what to do', () => {

@@ -52,11 +52,11 @@ export async function makeCall(
   const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
   const failure = messageFailureOf(outcome, now(), settings.redact !== undefined);
   const response =
-    outcome.kind === 'answered'
+    outcome.kind === 'response'
       ? {
           ...{ status: outcome.status, headers: outcome.headers, body: encodeBody(outcome.body) },
           ...(outcome.sent ? { sent: outcome.sent } : {}),
         }
       : null;
-  return { kind: 'call-answered', attempt, response, failure };
+  return { kind: 'call-attempted', attempt, response, failure };
 }

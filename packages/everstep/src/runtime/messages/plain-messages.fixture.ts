@@ -21,7 +21,7 @@ export const commandFor = (text: string, overrides: Partial<MessageCommand> = {}
 });
 
 export const respondWith = (status: number, text = ''): MessageOutcome => ({
-  kind: 'answered',
+  kind: 'response',
   status,
   headers: { 'content-type': ['text/plain'] },
   body: Buffer.from(text),

@@ -88,7 +88,7 @@ describe('a plain message', () => {
         await settle();
         const { dlqId } = await letterOf(bench);
         status = 200;
-        const command = { instanceId: 'qi_1', dlqIds: [dlqId], whenMissing: 'fail', overrides: {} } as const;
+        const command = { instanceId: 'qi_1', dlqIds: [dlqId], onMissing: 'fail', overrides: {} } as const;
         const outcome = await bench.runtime.deadLetters.recover({ ...command, kind: 'resume' });
         await settle();
         assert.ok(outcome.kind === 'recovered');

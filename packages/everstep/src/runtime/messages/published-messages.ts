@@ -1,5 +1,5 @@
 /** Publishes, reads and cancels plain messages for users. */
-import { LIMITS, PART } from '../../config/limits.js';
+import { LIMITS, PART_LIMITS } from '../../config/limits.js';
 import { runKeyOfMessage } from '../../engine/ids.js';
 import { ADVANCE_SLOT, type MessageSettings, type RunPayload } from '../../engine/runs/run.js';
 import { type StartedRun, startRun } from '../../engine/runs/start.js';
@@ -67,7 +67,7 @@ const settingsBytes = ({ settings }: MessageRecord['run']): number => JSON.strin
 
 async function countFailedAttempts(store: HistoryStore, runKey: string): Promise<number> {
   let count = 0;
-  for await (const attempts of readAttempts(store, { runKey, bounds: PART, slot: ADVANCE_SLOT })) count += attempts.length;
+  for await (const attempts of readAttempts(store, { runKey, bounds: PART_LIMITS, slot: ADVANCE_SLOT })) count += attempts.length;
   return count;
 }
 
@@ -115,7 +115,7 @@ export class PublishedMessages implements MessageService {
   }): Promise<MessageRecord | null> {
     const { store, isInFlight } = this.options;
     const runKey = runKeyOfMessage(messageId);
-    const history = runKey === null ? null : await store.runHistory({ runKey, bounds: PART, maxOutBytes: 0 });
+    const history = runKey === null ? null : await store.runHistory({ runKey, bounds: PART_LIMITS, maxOutBytes: 0 });
     if (runKey === null || history?.run.instanceId !== instanceId || !isMessageRun(history.run)) return null;
     const { run, tasks } = history;
     const task = tasks.find(({ slot }) => slot === ADVANCE_SLOT);

@@ -10,8 +10,8 @@ import type { Cluster } from '../../ports/cluster.js';
 import type { ControlStore } from '../../ports/stores/control-store.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
 import type { DeliveryGates } from '../gates/delivery-gates.js';
-import type { Named, QueueService, QueueStatus } from '../interface/messages.js';
-import { InstanceTurns } from '../services/instance-turns.js';
+import type { QueueService, QueueStatus, ResourceName } from '../interface/messages.js';
+import { InstanceLocks } from '../services/instance-locks.js';
 
 /** Maximum number of messages of a deleted queue that are canceled at once. */
 const PAGE_SIZE = 500;
@@ -29,7 +29,7 @@ export interface QueuesOptions {
 
 export class Queues implements QueueService {
   private readonly options: QueuesOptions;
-  private readonly turns = new InstanceTurns();
+  private readonly locks = new InstanceLocks();
 
   constructor(options: QueuesOptions) {
     this.options = options;
@@ -37,12 +37,12 @@ export class Queues implements QueueService {
 
   async put(command: Parameters<QueueService['put']>[0]): Promise<QueueStatus> {
     const { instanceId, name } = command;
-    const status = await this.turns.run(instanceId, () => this.putNow(command));
+    const status = await this.locks.run(instanceId, () => this.putNow(command));
     await this.options.cluster?.confirm({ kind: 'queue', instanceId, name });
     return status;
   }
 
-  async find({ instanceId, name }: Named): Promise<QueueStatus | null> {
+  async find({ instanceId, name }: ResourceName): Promise<QueueStatus | null> {
     const queue = await this.options.store.findQueue({ instanceId, name });
     return queue && this.statusOf(instanceId, queue);
   }
@@ -53,8 +53,8 @@ export class Queues implements QueueService {
   }
 
   /** The queue is paused first and deleted last, so a deletion that was interrupted sends nothing and can be repeated. */
-  delete({ instanceId, name }: Named): Promise<boolean> {
-    return this.turns.run(instanceId, async () => {
+  delete({ instanceId, name }: ResourceName): Promise<boolean> {
+    return this.locks.run(instanceId, async () => {
       const { store, now } = this.options;
       for (;;) {
         const current = await store.findQueue({ instanceId, name });
@@ -71,7 +71,7 @@ export class Queues implements QueueService {
   }
 
   /** Registers a deleted queue again if it contains messages. They were published during the deletion and are sent. */
-  private async registerIfUsed({ instanceId, name }: Named): Promise<void> {
+  private async registerIfUsed({ instanceId, name }: ResourceName): Promise<void> {
     const { store, commit, now } = this.options;
     if ((await store.countQueued({ instanceId, name })) === 0) return;
     await commit({ guards: [], writes: [{ kind: 'register-queue', instanceId, name, at: now() }] });
@@ -99,7 +99,7 @@ export class Queues implements QueueService {
   }
 
   /** Cancels the messages that existed at the horizon, newest first, so that none is sent because an older one was canceled. */
-  private async cancelAll({ instanceId, name }: Named, horizon: string): Promise<void> {
+  private async cancelAll({ instanceId, name }: ResourceName, horizon: string): Promise<void> {
     const { store, cancel } = this.options;
     const filter = { kind: 'message', queues: [name], statuses: ['active'] } as const;
     for (let after: string | null = null; ; ) {

@@ -7,8 +7,8 @@ import { LIMITS } from '../../config/limits.js';
 import type { GroupEndpoint, UrlGroup } from '../../engine/runs/run.js';
 import type { CommitResult, CommitUnit, ControlWrite } from '../../engine/writes.js';
 import type { ControlStore } from '../../ports/stores/control-store.js';
-import type { EndpointName, Named, UrlGroupService } from '../interface/messages.js';
-import { InstanceTurns } from '../services/instance-turns.js';
+import type { EndpointSelector, ResourceName, UrlGroupService } from '../interface/messages.js';
+import { InstanceLocks } from '../services/instance-locks.js';
 
 export interface UrlGroupsOptions {
   readonly store: ControlStore;
@@ -18,7 +18,7 @@ export interface UrlGroupsOptions {
 }
 
 /** Returns whether the endpoint has this name or this URL. */
-const isSameEndpoint = (endpoint: GroupEndpoint, { name, url }: EndpointName): boolean =>
+const isSameEndpoint = (endpoint: GroupEndpoint, { name, url }: EndpointSelector): boolean =>
   (name !== undefined && endpoint.name === name) || (url !== undefined && endpoint.url === url);
 
 /** Returns the endpoints with the added ones, which take the positions of those with the same name or URL. */
@@ -36,7 +36,7 @@ function mergeEndpoints(existing: readonly GroupEndpoint[], addedEndpoints: read
 
 export class UrlGroups implements UrlGroupService {
   private readonly options: UrlGroupsOptions;
-  private readonly turns = new InstanceTurns();
+  private readonly locks = new InstanceLocks();
 
   constructor(options: UrlGroupsOptions) {
     this.options = options;
@@ -44,7 +44,7 @@ export class UrlGroups implements UrlGroupService {
 
   addEndpoints(command: Parameters<UrlGroupService['addEndpoints']>[0]): Promise<UrlGroup | 'too-many-endpoints'> {
     const { instanceId, name, endpoints } = command;
-    return this.turns.run(instanceId, async () => {
+    return this.locks.run(instanceId, async () => {
       for (;;) {
         const currentGroup = await this.find({ instanceId, name });
         const mergedEndpoints = mergeEndpoints(currentGroup?.endpoints ?? [], endpoints);
@@ -57,7 +57,7 @@ export class UrlGroups implements UrlGroupService {
 
   removeEndpoints(command: Parameters<UrlGroupService['removeEndpoints']>[0]): Promise<UrlGroup | null> {
     const { instanceId, name, endpoints } = command;
-    return this.turns.run(instanceId, async () => {
+    return this.locks.run(instanceId, async () => {
       for (;;) {
         const currentGroup = await this.find({ instanceId, name });
         if (!currentGroup) return null;
@@ -70,7 +70,7 @@ export class UrlGroups implements UrlGroupService {
     });
   }
 
-  find(query: Named): Promise<UrlGroup | null> {
+  find(query: ResourceName): Promise<UrlGroup | null> {
     return this.options.store.findUrlGroup(query);
   }
 
@@ -78,8 +78,8 @@ export class UrlGroups implements UrlGroupService {
     return this.options.store.listUrlGroups(query);
   }
 
-  delete({ instanceId, name }: Named): Promise<boolean> {
-    return this.turns.run(instanceId, async () => {
+  delete({ instanceId, name }: ResourceName): Promise<boolean> {
+    return this.locks.run(instanceId, async () => {
       for (;;) {
         const currentGroup = await this.find({ instanceId, name });
         if (!currentGroup) return false;
@@ -106,7 +106,7 @@ export class UrlGroups implements UrlGroupService {
   }
 
   /** Returns false if another process changed the group since it was read. */
-  private async write(id: Named, currentGroup: UrlGroup | null, write: ControlWrite): Promise<boolean> {
+  private async write(id: ResourceName, currentGroup: UrlGroup | null, write: ControlWrite): Promise<boolean> {
     const guard = { kind: 'url-group-unchanged', ...id, was: currentGroup } as const;
     return (await this.options.commit({ guards: [guard], writes: [write] })).kind === 'applied';
   }

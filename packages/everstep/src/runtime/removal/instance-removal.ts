@@ -143,9 +143,9 @@ export class InstanceRemoval {
       });
       if (!isEmptied) return;
       if (removedRows > 0) log.info({ instanceId, rows: removedRows }, 'removed rows of a deleted queue instance');
-      await store.accounts.noteEmptied({ instanceId, at: clock.now() });
+      await store.accounts.markEmptied({ instanceId, at: clock.now() });
       // A request that was admitted before the deletion can still write after it.
-      if (clock.now() - deletedAt >= LIMITS.deletedInstanceKeptMs) await store.accounts.forgetDeleted({ instanceId });
+      if (clock.now() - deletedAt >= LIMITS.deletedInstanceKeptMs) await store.accounts.removeDeletedInstance({ instanceId });
     }
     await this.repeat(() => store.releaseSpace());
   }

@@ -145,7 +145,7 @@ export class EntryStarter {
       { state: 'succeeded', newRun: null, error: null },
       {
         guards: [{ kind: 'dead-letters-present', instanceId, dlqIds: [item.dlqId] }],
-        writes: [{ kind: 'take-dead-letter', instanceId, dlqId: item.dlqId, became: null }],
+        writes: [{ kind: 'take-dead-letter', instanceId, dlqId: item.dlqId, recoveredAs: null }],
       },
     );
   }

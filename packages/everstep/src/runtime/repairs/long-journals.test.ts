@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StepReply } from '@everstep/sdk/protocol';
-import { PART } from '../../config/limits.js';
+import { PART_LIMITS } from '../../config/limits.js';
 import type { WorkSlices } from '../../fairness/work-slices.js';
 import type { StepCall } from '../../ports/step-caller.js';
 import { ONE_OWNER } from '../../ports/stores/instance-owners.js';
@@ -25,7 +25,7 @@ import { change, currentRepair, FAST_START, failRuns, INSTANCE, passTime, plan, 
 const LONG = 'http://app/long';
 const SHORT = 'http://app/short';
 const SLICES = 8;
-const OUT = JSON.stringify('x'.repeat(PART.maxBytes));
+const OUT = JSON.stringify('x'.repeat(PART_LIMITS.maxBytes));
 
 /** An endpoint whose runs fail until it is repaired: those of LONG after `SLICES` large steps. */
 class Endpoint {

@@ -65,7 +65,7 @@ export class RepairRounds {
   }
 
   /** Called when this process has written the repair, and its counts are exact. */
-  noteExact({ repair, version }: RepairRecord): void {
+  recordExact({ repair, version }: RepairRecord): void {
     this.exactVersions.set(repair.repairId, version);
   }
 
@@ -91,7 +91,7 @@ export class RepairRounds {
       const isUnchanged = record === previous && ends.moves.length === 0 && tick.repair.phase === previous.repair.phase;
       // The round only checked whether a run has ended.
       if (isUnchanged && tick.starts === null && previous.wakeAt !== null && previous.wakeAt > now) {
-        this.noteExact(previous);
+        this.recordExact(previous);
         return previous;
       }
       const writtenRecord = await this.write(record, tick, ends.nextCheckAt);
@@ -143,7 +143,7 @@ export class RepairRounds {
       return null;
     }
     const writtenRecord = { ...nextRecord, version: record.version + 1 };
-    this.noteExact(writtenRecord);
+    this.recordExact(writtenRecord);
     return writtenRecord;
   }
 

@@ -181,7 +181,7 @@ test('entries that were handled in the meantime are gone, which is not an error'
     const planned = await plan(bench, 'restart');
     endpoints.isBroken = () => false;
     const [first = ''] = await deadLetterIdsOf(bench);
-    await bench.runtime.deadLetters.delete({ ...INSTANCE, dlqIds: [first], whenMissing: 'fail' });
+    await bench.runtime.deadLetters.delete({ ...INSTANCE, dlqIds: [first], onMissing: 'fail' });
     await start(bench, planned, FAST_START);
     await passTime(bench, 1_000);
     const { phase, counts } = await currentRepair(bench, planned);

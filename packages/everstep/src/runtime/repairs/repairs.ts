@@ -18,7 +18,7 @@ import {
 } from '../../engine/dead-letters/repair.js';
 import { type DecisionContext, newId } from '../../engine/ids.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
-import { Turns } from '../../fairness/turns.js';
+import { RoundRobin } from '../../fairness/round-robin.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
@@ -89,7 +89,7 @@ export class Repairs implements RepairService {
   private readonly writes: RepairWrites;
   private readonly freezer: EntryFreezer;
   private readonly rounds: RepairRounds;
-  private readonly turns: Turns;
+  private readonly turns: RoundRobin;
   /** Repairs of this process with active runs. They are checked early when a run ends. */
   private readonly watchedRepairs = new Map<string, RepairRecord>();
   /** Functions that end the wait for a plan, by repair. */
@@ -110,7 +110,7 @@ export class Repairs implements RepairService {
 
   constructor(options: RepairsOptions) {
     this.options = options;
-    this.turns = new Turns(options.owners ?? ONE_OWNER);
+    this.turns = new RoundRobin(options.owners ?? ONE_OWNER);
     const { store, repairs, clock, cluster } = options;
     const [now, driver] = [() => clock.now(), () => this.driver()];
     const writes = new RepairWrites(repairs, options.reportChange);
@@ -211,7 +211,7 @@ export class Repairs implements RepairService {
       if (!(await this.writes.put({ record: nextRecord, driver: this.driver(), canary: canaryCount, ...auditEntry }))) continue;
       const writtenRecord = { ...nextRecord, version: record.version + 1 };
       // A round that started in the meantime has changed entries, and the counts are not known to be exact.
-      if (this.rounds.isExact(record) || change.kind === 'start') this.rounds.noteExact(writtenRecord);
+      if (this.rounds.isExact(record) || change.kind === 'start') this.rounds.recordExact(writtenRecord);
       this.watchedRepairs.delete(repairId);
       const busyRepair = this.busyRepairs.get(repairId);
       if (busyRepair) busyRepair.hasMissedChange = true;
@@ -290,7 +290,7 @@ export class Repairs implements RepairService {
       this.scheduleAt(Math.min(nextAt ?? Number.POSITIVE_INFINITY, ...[...this.busyRepairs.values()].map(({ until }) => until)));
       if (cluster) this.scheduleAt(clock.now() + WATCH_OTHERS_MS);
     } catch (error) {
-      if (!writes.noteFailure(error)) log.error({ error: String(error) }, 'could not read due repairs, retrying in 1 s');
+      if (!writes.reportFailure(error)) log.error({ error: String(error) }, 'could not read due repairs, retrying in 1 s');
       this.scheduleAt(clock.now() + RETRY_AFTER_FAULT_MS);
     }
   }
@@ -349,7 +349,7 @@ export class Repairs implements RepairService {
       // If it is due later, it is still watched, and its runs are checked again.
       this.busyRepairs.set(repairId, { instanceId, until, hasMissedEnd: true, hasMissedChange: false });
       this.scheduleAt(until);
-      if (!this.isStopped && !writes.noteFailure(error))
+      if (!this.isStopped && !writes.reportFailure(error))
         log.error({ instanceId, repairId, error: String(error) }, 'repair step failed, retrying in 1 s');
     }
     if (this.hasWaitingRepairs) this.queueRound();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createEndpoint, type Endpoint } from '@everstep/sdk';
-import { PART } from '../../config/limits.js';
+import { PART_LIMITS } from '../../config/limits.js';
 import type { StepCall, StepCaller, StepOutcome } from '../../ports/step-caller.js';
 import type { Store } from '../../ports/stores/store.js';
 import { type Bench, endOf, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
@@ -125,7 +125,7 @@ for (const killedAt of numbers) {
       await assertSucceeded(bench, run, app);
       const expected = numbers.filter((step) => groupOf(step) === groupOf(killedAt) && step <= killedAt);
       assert.deepEqual(app.repeated, expected);
-      const attempts = (await bench.store.runHistory({ runKey: run.runKey, bounds: PART, maxOutBytes: 0 }))?.attempts;
+      const attempts = (await bench.store.runHistory({ runKey: run.runKey, bounds: PART_LIMITS, maxOutBytes: 0 }))?.attempts;
       assert.deepEqual(
         attempts?.map(({ retried }) => retried),
         [0],

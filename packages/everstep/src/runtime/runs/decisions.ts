@@ -14,7 +14,7 @@ import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
-import type { KnownAlertSettings } from '../alerts/alert-settings-cache.js';
+import type { CachedAlertSettings } from '../alerts/alert-settings-cache.js';
 import type { Committer } from '../commits/committer.js';
 import type { CachedRun, RunCache } from './run-cache.js';
 
@@ -30,7 +30,7 @@ export interface DecisionsDeps {
   readonly cluster: Cluster | null;
   readonly cache: RunCache;
   readonly committer: Committer;
-  readonly alerts: KnownAlertSettings;
+  readonly alerts: CachedAlertSettings;
 }
 
 /** What a decision was made on. */
@@ -169,7 +169,7 @@ export class Decisions {
 
   /** Logs a lost batch, unless the store is unavailable: that is logged once, when it starts. */
   logLostBatch(runKey: string, error: unknown): void {
-    if (this.deps.writes.noteFailure(error)) return;
+    if (this.deps.writes.reportFailure(error)) return;
     this.deps.log.error({ runKey, error: String(error) }, 'batch write failed, reloading the run');
   }
 

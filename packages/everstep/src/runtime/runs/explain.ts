@@ -1,5 +1,5 @@
 /** Explains why a run waits: for each pending task, what must happen before it continues. */
-import { PART } from '../../config/limits.js';
+import { PART_LIMITS } from '../../config/limits.js';
 import { runKeyOfMessage } from '../../engine/ids.js';
 import { callbackRetryRule } from '../../engine/messages/callback.js';
 import { CALLBACK_SLOT, type RunSettings, type Task } from '../../engine/runs/run.js';
@@ -20,7 +20,7 @@ export interface PendingRun {
 export interface ExplainContext {
   readonly store: RunStore & HistoryStore;
   /** Reports what holds back a task in this process. */
-  readonly dispatcher: Pick<Dispatcher, 'gates' | 'isInFlight' | 'queuedBecause'>;
+  readonly dispatcher: Pick<Dispatcher, 'gates' | 'isInFlight' | 'noSlotReason'>;
   /** Time of the explanation, Unix ms. */
   readonly now: number;
 }
@@ -62,7 +62,7 @@ async function deliveryReasons(
   if (dispatcher.isInFlight(ref)) return [...reasons, { kind: 'in-flight', url: urlOf(task, pendingRun) }];
   const gateReasons = dispatcher.gates.reasons(ref);
   if (gateReasons.length > 0) return [...reasons, ...gateReasons];
-  const because = dispatcher.queuedBecause(ref);
+  const because = dispatcher.noSlotReason(ref);
   // The delivery had passed the gates when the last worker disconnected.
   const noWorkerReason =
     because === 'workers' ? await dispatcher.gates.holdReason(run.instanceId, originOf(urlOf(task, pendingRun))) : null;
@@ -120,7 +120,7 @@ async function readLastFailures(
   const failures = new Map<string, string>();
   const retriedMessageIds = new Set(tasks.flatMap((task) => ('retried' in task && task.retried > 0 ? [task.messageId] : [])));
   if (retriedMessageIds.size === 0) return failures;
-  for await (const attempts of readAttempts(store, { runKey: key, bounds: PART }))
+  for await (const attempts of readAttempts(store, { runKey: key, bounds: PART_LIMITS }))
     for (const { messageId, message } of attempts) if (retriedMessageIds.has(messageId)) failures.set(messageId, message);
   return failures;
 }
@@ -133,7 +133,7 @@ export async function explainRun(
   const run =
     (await context.store.findRun(query)) ??
     (messageRunKey === null ? null : await findMessageRun(context.store, query, messageRunKey));
-  const history = run && (await context.store.runHistory({ runKey: run.key, bounds: PART, maxOutBytes: 0 }));
+  const history = run && (await context.store.runHistory({ runKey: run.key, bounds: PART_LIMITS, maxOutBytes: 0 }));
   if (!history) return null;
   const isActive = history.run.status === 'active';
   // Open tasks of a run that has ended are not pending, except its failure callback.

@@ -9,13 +9,13 @@ import { EMPTY_JOURNAL_DIGEST, extendJournalDigest, type JournalEntry, type Step
 import type { Decision } from '../../engine/runs/decision.js';
 
 /** A prefix of the recorded journal. */
-export interface JournalMark {
+export interface JournalPrefix {
   readonly length: number;
   readonly digest: number;
 }
 
 /** An execution in a worker that has applied the prefix. */
-export interface HeldJournal extends JournalMark {
+export interface HeldJournal extends JournalPrefix {
   readonly worker: string;
 }
 
@@ -24,18 +24,18 @@ export interface HoldState {
   /** The worker that holds the run, and the recorded entries that it is known to hold. */
   hold: HeldJournal | null;
   /** The longest prefix of the recorded journal whose digest was computed. */
-  digestedPrefix: JournalMark;
+  digestedPrefix: JournalPrefix;
 }
 
-export const EMPTY_JOURNAL: JournalMark = { length: 0, digest: EMPTY_JOURNAL_DIGEST };
+export const EMPTY_JOURNAL: JournalPrefix = { length: 0, digest: EMPTY_JOURNAL_DIGEST };
 
 /** Returns the mark after `entries`, which follow directly after `mark`. */
-export function markAfter(mark: JournalMark, entries: readonly Pick<JournalEntry, 'stepId' | 'out'>[]): JournalMark {
+export function extendPrefix(mark: JournalPrefix, entries: readonly Pick<JournalEntry, 'stepId' | 'out'>[]): JournalPrefix {
   return { length: mark.length + entries.length, digest: entries.reduce(extendJournalDigest, mark.digest) };
 }
 
 /** Stores the digest of the longest prefix for which it was computed, so that no entry is digested twice. */
-export function noteDigest(entry: HoldState, mark: JournalMark): void {
+export function recordDigest(entry: HoldState, mark: JournalPrefix): void {
   if (mark.length > entry.digestedPrefix.length) entry.digestedPrefix = mark;
 }
 
@@ -44,7 +44,7 @@ export function noteDigest(entry: HoldState, mark: JournalMark): void {
  * reply is durable, and only for the state from which the request was built. Replies of parallel steps arrive in any order; the
  * longest prefix counts.
  */
-export function noteHold(entry: HoldState, reply: StepReply, sentMark: JournalMark, decision: Decision): void {
+export function recordHold(entry: HoldState, reply: StepReply, sentMark: JournalPrefix, decision: Decision): void {
   if ((reply.kind !== 'progress' && reply.kind !== 'failed') || !reply.hold || reply.hold.through < sentMark.length) {
     entry.hold = null;
     return;
@@ -58,9 +58,9 @@ export function noteHold(entry: HoldState, reply: StepReply, sentMark: JournalMa
   for (const write of decision.writes) {
     if (write.kind !== 'record-step' || write.step.index !== mark.length || mark.length >= maxLength) continue;
     const { stepId, out } = write.step;
-    mark = markAfter(mark, [{ stepId, ...(out === null ? {} : { out }) }]);
+    mark = extendPrefix(mark, [{ stepId, ...(out === null ? {} : { out }) }]);
   }
-  noteDigest(entry, mark);
+  recordDigest(entry, mark);
   if (entry.hold?.worker === hold.worker && entry.hold.length >= mark.length) return;
   entry.hold = { worker: hold.worker, ...mark };
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
 import type { ReplayCheck, ReplayVerdict } from '../../ports/step-caller.js';
-import { wholeHistory } from '../../stores/conformance/samples.js';
+import { fullHistory } from '../../stores/conformance/samples.js';
 import { endOf, inARow, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 
 const NEVER_ABORTED = new AbortController().signal;
@@ -33,7 +33,7 @@ test('a check sends the whole journal and the planned steps, returns the differe
   await withRuntime(caller, async (bench) => {
     const { run } = await bench.trigger();
     await endOf(bench, run);
-    const before = await wholeHistory(bench.store, { runKey: run.runKey });
+    const before = await fullHistory(bench.store, { runKey: run.runKey });
     const calls = caller.calls.length;
     const checked = await bench.runtime.runs.checkReplays({ runKeys: [run.runKey], signal: NEVER_ABORTED });
     assert.deepEqual(checked, [{ outcome: 'differs', stepId: 2, stepName: 's2', message: 'other' }]);
@@ -46,7 +46,7 @@ test('a check sends the whole journal and the planned steps, returns the differe
       ],
     );
     assert.deepEqual([request.open, forwardHeaders, request.input.contentType], [[], { 'x-a': 'b' }, 'application/json']);
-    assert.deepEqual(await wholeHistory(bench.store, { runKey: run.runKey }), before);
+    assert.deepEqual(await fullHistory(bench.store, { runKey: run.runKey }), before);
     assert.equal(caller.calls.length, calls);
   });
 });
@@ -86,7 +86,7 @@ test('after the timeout of the request the remaining results are cannot-tell', a
 });
 
 test('a removed run, a plain message and a transport without checks are cannot-tell', async () => {
-  const sender = new ScriptedSender(() => ({ kind: 'answered', status: 200, headers: {}, body: new Uint8Array() }));
+  const sender = new ScriptedSender(() => ({ kind: 'response', status: 200, headers: {}, body: new Uint8Array() }));
   await withRuntime(
     new CheckedCaller(() => fits),
     async (bench) => {

@@ -13,7 +13,7 @@ import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 import type { Store } from '../../ports/stores/store.js';
 import type { Traces } from '../../ports/traces.js';
 import type { WorkerPresence } from '../../ports/workers.js';
-import type { KnownAlertSettings } from '../alerts/alert-settings-cache.js';
+import type { CachedAlertSettings } from '../alerts/alert-settings-cache.js';
 import type { BudgetShare } from '../alerts/conditions.js';
 import type { StoreWrites } from '../commits/store-writes.js';
 import type { RunCacheLimits } from './run-cache.js';
@@ -32,7 +32,7 @@ export interface RunDriverOptions {
   /** Trace contexts of the requests that are sent. If absent, the context of the trigger is passed on. */
   readonly traces?: Traces;
   /** Alert rules and lifecycle webhooks. Absent if there are none. */
-  readonly alertSettings?: KnownAlertSettings;
+  readonly alertSettings?: CachedAlertSettings;
   /** Returns how much of its budget an instance has spent, for alert rules. Absent if there are no budgets. */
   readonly budgetOf?: (instanceId: string) => Promise<BudgetShare | null>;
   /** Plans and budgets. If absent, nothing is limited. */

@@ -15,14 +15,14 @@ import { NO_OBSERVER } from '../../ports/observer.js';
 import type { DueTask } from '../../ports/stores/store.js';
 import { Membership } from '../cluster/membership.js';
 import { Committer, type DurableWatcher } from '../commits/committer.js';
-import { LiveChanges, type RunOfHint } from '../commits/live-changes.js';
+import { type HintedRun, LiveChanges } from '../commits/live-changes.js';
 import type { StoreWrites } from '../commits/store-writes.js';
 import { callbackDeliveryOf, deliveryOf } from '../dispatch/delivery-of-task.js';
 import { isDeliveryTask } from '../dispatch/delivery-task.js';
 import { type DeliveryOutcome, type DeliveryOutcomes, Dispatcher } from '../dispatch/dispatcher.js';
 import type { DeliveredEvent } from '../dispatch/requests/step-delivery.js';
+import type { Backlog } from '../due/due-instances.js';
 import { type DueTaskHandler, DueTasks } from '../due/due-tasks.js';
-import type { Backlog } from '../due/due-turns.js';
 import type { Delivery, DeliveryRef } from '../gates/delivery.js';
 import type { DeliveryGates } from '../gates/delivery-gates.js';
 import type { ControlCommits } from '../gates/gate-deps.js';
@@ -31,9 +31,9 @@ import { Callbacks } from '../services/callbacks.js';
 import { Events } from '../services/events.js';
 import { Invocations } from '../services/invocations.js';
 import { type DecisionBasis, type DecisionListener, Decisions } from './decisions.js';
-import { EndWatch } from './end-watch.js';
 import { type CachedRun, MAX_KEPT_PAYLOAD_BYTES, RunCache, type RunCacheLimits, type StartPayload } from './run-cache.js';
 import type { RunDriverOptions } from './run-driver-options.js';
+import { RunEndWatchers } from './run-end-watchers.js';
 import { createRuntimeDeps, type RuntimeDeps } from './runtime-deps.js';
 import { WorkInProgress } from './work-in-progress.js';
 
@@ -43,7 +43,7 @@ const CACHED_RUNS: RunCacheLimits = { maxRuns: LIMITS.maxCachedRuns, maxBytes: L
 const RESOLVED = Promise.resolve();
 
 export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHandler, ControlCommits {
-  readonly ends: EndWatch;
+  readonly ends: RunEndWatchers;
   readonly decisions: Decisions;
   readonly events: Events;
   readonly callbacks: Callbacks;
@@ -75,8 +75,8 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
       isWanted: observer !== NO_OBSERVER,
       onCommitted: (units) => observer.committed(units, (runKey) => this.observedRun(runKey)),
     };
-    this.committer = new Committer(store, clock, [this.live, durableObserver], (error) => writes.noteFailure(error), owners);
-    this.ends = new EndWatch(clock);
+    this.committer = new Committer(store, clock, [this.live, durableObserver], (error) => writes.reportFailure(error), owners);
+    this.ends = new RunEndWatchers(clock);
     const decisions = new Decisions({ ...deps, cache, committer: this.committer }, this);
     this.decisions = decisions;
     const due = new DueTasks({ ...deps, handler: this });
@@ -184,7 +184,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     this.dispatcher.runCreated(run.instanceId);
     limits.onMessagesCounted(run.instanceId);
     const flowControl = limitsSetBy(startedRun);
-    if (flowControl) this.gates.noteLimits(run.instanceId, flowControl);
+    if (flowControl) this.gates.recordLimits(run.instanceId, flowControl);
     // A scan may have found the run before the response to its trigger. Then the state that the scan has read is used.
     const entry = this.cache.peek(run.key) ?? this.cache.add(run, payload);
     const now = clock.now();
@@ -262,7 +262,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     for (const write of writes) {
       // A decision writes limits before the calls that they apply to.
       if (write.kind === 'count-messages') limits.onMessagesCounted(write.instanceId);
-      if (write.kind === 'put-flow-control') this.gates.noteLimits(write.instanceId, write.flowControl);
+      if (write.kind === 'put-flow-control') this.gates.recordLimits(write.instanceId, write.flowControl);
       if (write.kind !== 'put-task') continue;
       const task = entry.run.tasks.get(write.task.slot);
       if (task) this.schedule(entry, task);
@@ -310,7 +310,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     return otherTasks.some(({ slot, dueAt }) => dueAt !== null && dueAt <= now && !this.gates.has({ runKey, slot }));
   }
 
-  private hintOf(runKey: string): RunOfHint | undefined {
+  private hintOf(runKey: string): HintedRun | undefined {
     const run = this.cache.peek(runKey)?.run;
     return run && { ...run, isLimited: run.settings.flowControl !== null };
   }

@@ -12,7 +12,7 @@ import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owne
 import type { Store } from '../../ports/stores/store.js';
 import { NO_TRACES, type Traces } from '../../ports/traces.js';
 import { NO_WORKERS, type WorkerPresence } from '../../ports/workers.js';
-import { type KnownAlertSettings, NO_ALERTS } from '../alerts/alert-settings-cache.js';
+import { type CachedAlertSettings, NO_ALERTS } from '../alerts/alert-settings-cache.js';
 import { refuseCallsWhileClosed, refuseMessagesWhileClosed, StoreWrites } from '../commits/store-writes.js';
 import { limitCalls, limitMessages } from '../dispatch/requests/timeouts.js';
 import type { RunDriverOptions } from './run-driver-options.js';
@@ -28,7 +28,7 @@ export interface RuntimeDeps {
   /** Runs CPU-intensive work in slices, in turns by account. */
   readonly slices: Pick<WorkSlices, 'run'>;
   readonly writes: StoreWrites;
-  readonly alerts: KnownAlertSettings;
+  readonly alerts: CachedAlertSettings;
   /** The connection to other nodes; null if no other process uses the store. */
   readonly cluster: Cluster | null;
   /** Sends nothing while the store rejects writes, and limits each timeout by the plan of the instance. */

@@ -30,7 +30,7 @@ export class WorkInProgress {
     const settled: Promise<void> = work.then(
       () => {},
       (error: unknown) => {
-        if (!this.deps.writes.noteFailure(error))
+        if (!this.deps.writes.reportFailure(error))
           this.deps.log.error({ error: detailsOf(error) }, 'task processing failed, retrying in 1 s');
         this.due.restart();
       },

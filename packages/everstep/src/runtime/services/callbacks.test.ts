@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FailureNotice } from '@everstep/sdk/protocol';
-import { PART } from '../../config/limits.js';
+import { PART_LIMITS } from '../../config/limits.js';
 import { CALLBACK_SLOT } from '../../engine/runs/run.js';
 import type { MessageOutcome } from '../../ports/message-sender.js';
 import type { Store } from '../../ports/stores/store.js';
@@ -10,7 +10,7 @@ import { StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
 import { letterOf, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 
 const INSTANCE = 'qi_1';
-const ok = (body: string): MessageOutcome => ({ kind: 'answered', status: 200, headers: {}, body: Buffer.from(body) });
+const ok = (body: string): MessageOutcome => ({ kind: 'response', status: 200, headers: {}, body: Buffer.from(body) });
 
 const failing = new ScriptedCaller(({ request }) => ({
   protocol: 1,
@@ -58,7 +58,7 @@ test('notifies a failure callback with a signature, and records its success', as
 
 test('the notification contains the retries of the failed delivery, whatever its own retries are', async () => {
   let status = 500;
-  const sender = new ScriptedSender(() => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() }));
+  const sender = new ScriptedSender(() => ({ kind: 'response', status, headers: {}, body: new Uint8Array() }));
   const settings = { ...SETTINGS, failureCallback, maxRetries: 2, retryDelay: '1000' };
   await withRuntime(
     retried,
@@ -179,7 +179,7 @@ test('without a response to the last attempt, the body of the notification conta
 
 test('a failing callback is retried by the rules of the run, and can be retried manually and canceled', async () => {
   let status = 500;
-  const sender = new ScriptedSender(() => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() }));
+  const sender = new ScriptedSender(() => ({ kind: 'response', status, headers: {}, body: new Uint8Array() }));
   const settings = { ...SETTINGS, failureCallback, maxRetries: 1, retryDelay: '1000' };
   await withRuntime(
     failing,
@@ -214,7 +214,7 @@ test('a failing callback is retried by the rules of the run, and can be retried 
 
 test('one of two simultaneous retries sends the message again, and the other one is rejected', async () => {
   let status = 500;
-  const sender = new ScriptedSender(() => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() }));
+  const sender = new ScriptedSender(() => ({ kind: 'response', status, headers: {}, body: new Uint8Array() }));
   await withRuntime(
     failing,
     async (bench) => {
@@ -247,7 +247,7 @@ test('a failed attempt is recorded once if the response to its commit is lost, a
     },
   });
   let status = 500;
-  const sender = new ScriptedSender(() => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() }));
+  const sender = new ScriptedSender(() => ({ kind: 'response', status, headers: {}, body: new Uint8Array() }));
   const settings = { ...SETTINGS, failureCallback, maxRetries: 1, retryDelay: '5000' };
   await withRuntime(
     failing,
@@ -259,7 +259,7 @@ test('a failed attempt is recorded once if the response to its commit is lost, a
         bench.clock.move(100);
         await settle();
       }
-      const query = { runKey: run.runKey, bounds: PART, from: null, slot: CALLBACK_SLOT };
+      const query = { runKey: run.runKey, bounds: PART_LIMITS, from: null, slot: CALLBACK_SLOT };
       assert.equal((await bench.store.listAttempts(query)).items.length, 1);
       status = 200;
       for (let passedMs = 0; passedMs < 4_000; passedMs += 100) {

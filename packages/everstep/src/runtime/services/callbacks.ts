@@ -7,7 +7,7 @@ import { CALLBACK_SLOT, type DeliveryFailure, type Run, type Task } from '../../
 import type { MessageSender } from '../../ports/message-sender.js';
 import type { DeadLetterStore } from '../../ports/stores/dead-letter-store.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
-import type { WholeDeadLetter } from '../../ports/stores/store.js';
+import type { FullDeadLetter } from '../../ports/stores/store.js';
 import type { Traces } from '../../ports/traces.js';
 import { canonicalHeaders } from '../../responses/header-names.js';
 import type { StoreWrites } from '../commits/store-writes.js';
@@ -48,7 +48,7 @@ export const openCallbackTask = (tasks: ReadonlyMap<number, Task>): CallbackTask
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 
 /** Returns the error in the form that endpoints with the published SDK read. They expect it in the body of the last response. */
-function bodyWithError({ responseBody, error }: WholeDeadLetter): Uint8Array {
+function bodyWithError({ responseBody, error }: FullDeadLetter): Uint8Array {
   try {
     const body: unknown = parseJson(Buffer.from(responseBody).toString('utf8'));
     if (typeof body === 'object' && body !== null && 'message' in body && typeof body.message === 'string') return responseBody;
@@ -62,7 +62,7 @@ function bodyWithError({ responseBody, error }: WholeDeadLetter): Uint8Array {
  * Returns the body of the notification. A failure function also receives the error text and the labels. A callback receives the
  * error text as the body if there was no response, and the labels in a header.
  */
-function noticeOf(run: Run, deadLetter: WholeDeadLetter, retried: number): FailureNotice {
+function noticeOf(run: Run, deadLetter: FullDeadLetter, retried: number): FailureNotice {
   const { responseStatus } = deadLetter;
   const isForFunction = run.settings.failureCallback === null;
   const isErrorTheBody = responseStatus === null && !isForFunction;
@@ -97,7 +97,7 @@ const runHeadersOf = ({ workflowRunId, workflowUrl, settings: { labels } }: Run)
  * Returns the notification about a message. `retried` is the number of retries of the failed delivery. Without a response, the
  * body is the error text.
  */
-function noticeOfMessage(run: Run, deadLetter: WholeDeadLetter, retried: number): Uint8Array {
+function noticeOfMessage(run: Run, deadLetter: FullDeadLetter, retried: number): Uint8Array {
   const { responseStatus: status, responseHeaders: headers } = deadLetter;
   const body = status === null ? Buffer.from(deadLetter.error) : deadLetter.responseBody;
   return messageNotice(
@@ -117,7 +117,7 @@ export class Callbacks implements FailureCallbackService {
   }
 
   /**
-   * Makes one attempt. Resolves with its failure, or with null if it succeeded. Resolves with `given-up` if the attempt was
+   * Makes one attempt. Resolves with its failure, or with null if it succeeded. Resolves with `abandoned` if the attempt was
    * aborted and the task is still due, and with `refused` if `mayTake` rejected the timeout and nothing was sent.
    */
   async deliver(
@@ -125,15 +125,15 @@ export class Callbacks implements FailureCallbackService {
     signal: AbortSignal,
     mayTake: (run: Run, timeoutMs: number) => boolean,
     outcomeRecorded: Promise<void>,
-  ): Promise<DeliveryFailure | null | 'given-up' | 'refused'> {
+  ): Promise<DeliveryFailure | null | 'abandoned' | 'refused'> {
     const { store, sender, writes, decisions, context, traces, scheduleAttempt } = this.options;
     const run = await store.loadRun({ runKey });
     const task = run && openCallbackTask(run.tasks);
-    if (!run || !task || task.dueAt === null || task.dueAt > context().now) return 'given-up';
+    if (!run || !task || task.dueAt === null || task.dueAt > context().now) return 'abandoned';
     const timeoutMs = callbackTimeoutMsOf(run);
     if (!mayTake(run, timeoutMs)) return 'refused';
-    const deadLetter = await this.findWholeLetter(run.instanceId, task.dlqId);
-    if (!deadLetter) return 'given-up';
+    const deadLetter = await this.findFullDeadLetter(run.instanceId, task.dlqId);
+    if (!deadLetter) return 'abandoned';
     const { failureCallback, message } = run.settings;
     const url = callbackUrlOf(run);
     const retried = await store.countRetriesBeforeFailure({ runKey, at: deadLetter.createdAt });
@@ -167,9 +167,9 @@ export class Callbacks implements FailureCallbackService {
       },
       signal,
     );
-    if (signal.aborted) return 'given-up';
+    if (signal.aborted) return 'abandoned';
     const failure = messageFailureOf(outcome, context().now, run.settings.redact !== undefined);
-    const isUnwanted = failure === null && outcome.kind === 'answered' && outcome.unwanted === true;
+    const isUnwanted = failure === null && outcome.kind === 'response' && outcome.unwanted === true;
     const { unit, next } = decideCallback(run, task, isUnwanted ? 'unwanted' : failure, context());
     const result = await writes.persist(unit, () => decisions.commit(unit));
     if (result?.kind === 'applied' && next) scheduleAttempt(run, next);
@@ -202,7 +202,7 @@ export class Callbacks implements FailureCallbackService {
     return result.kind === 'applied' ? { kind: 'done' } : notInProgress;
   }
 
-  private async findWholeLetter(instanceId: string, dlqId: string): Promise<WholeDeadLetter | null> {
+  private async findFullDeadLetter(instanceId: string, dlqId: string): Promise<FullDeadLetter | null> {
     const { store } = this.options;
     const deadLetter = await store.findDeadLetter({ instanceId, dlqId });
     const bodies = deadLetter && (await store.loadDeadLetterBodies({ instanceId, dlqIds: [dlqId] })).get(dlqId);

@@ -28,7 +28,7 @@ test('each run of a bulk resume is driven as soon as it is committed, even if an
       },
       drive: ({ run }) => void driven.push(run.origin?.kind === 'resume' ? run.origin.dlqId : ''),
     });
-    const recovering = deadLetters.recover({ ...INSTANCE, kind: 'resume', dlqIds, overrides: {}, whenMissing: 'skip' });
+    const recovering = deadLetters.recover({ ...INSTANCE, kind: 'resume', dlqIds, overrides: {}, onMissing: 'skip' });
     const rejected = assert.rejects(recovering, /the connection was lost/);
     while (driven.length < 1) await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual(driven, [dlqIds[1]]);

@@ -44,7 +44,7 @@ export class DeadLetters implements DeadLetterService {
   }
 
   async recover(command: RecoverCommand): Promise<RecoverOutcome> {
-    const { dlqIds, whenMissing } = command;
+    const { dlqIds, onMissing } = command;
     const recoveries: Recovery[] = [];
     const missingIds: string[] = [];
     for (const dlqId of dlqIds) {
@@ -53,36 +53,35 @@ export class DeadLetters implements DeadLetterService {
       if (recovery === 'missing') missingIds.push(dlqId);
       else recoveries.push(recovery);
     }
-    if (missingIds.length > 0 && whenMissing === 'fail') return { kind: 'missing', dlqIds: missingIds };
+    if (missingIds.length > 0 && onMissing === 'fail') return { kind: 'missing', dlqIds: missingIds };
     const runs: RunReference[] = [];
-    const batches = whenMissing === 'fail' ? [recoveries] : recoveries.map((recovery) => [recovery]);
+    const batches = onMissing === 'fail' ? [recoveries] : recoveries.map((recovery) => [recovery]);
     const settledBatches = await Promise.allSettled(batches.map((batch) => this.commitTogether(batch)));
     for (const [index, settledBatch] of settledBatches.entries()) {
       if (settledBatch.status === 'rejected') throw settledBatch.reason;
       const result = settledBatch.value;
       if (result.kind === 'run-id-taken') return { kind: 'run-id-taken', run: result.run };
-      if (result.kind === 'dead-letters-missing' && whenMissing === 'fail') return { kind: 'missing', dlqIds: result.dlqIds };
+      if (result.kind === 'dead-letters-missing' && onMissing === 'fail') return { kind: 'missing', dlqIds: result.dlqIds };
       if (result.kind === 'applied') runs.push(...(batches[index] ?? []).map(({ startedRun }) => referenceOf(startedRun)));
     }
     return { kind: 'recovered', runs };
   }
 
   async delete(command: Parameters<DeadLetterService['delete']>[0]): ReturnType<DeadLetterService['delete']> {
-    const { instanceId, dlqIds, whenMissing } = command;
-    const batches = whenMissing === 'fail' ? [dlqIds] : dlqIds.map((dlqId) => [dlqId]);
+    const { instanceId, dlqIds, onMissing } = command;
+    const batches = onMissing === 'fail' ? [dlqIds] : dlqIds.map((dlqId) => [dlqId]);
     const results = await Promise.all(
       batches.map((batchDlqIds) =>
         this.options.commit({
           guards: [{ kind: 'dead-letters-present', instanceId, dlqIds: batchDlqIds }],
-          writes: batchDlqIds.map((dlqId) => ({ kind: 'take-dead-letter', instanceId, dlqId, became: null })),
+          writes: batchDlqIds.map((dlqId) => ({ kind: 'take-dead-letter', instanceId, dlqId, recoveredAs: null })),
         }),
       ),
     );
     let count = 0;
     for (const [index, result] of results.entries()) {
       if (result.kind === 'applied') count += batches[index]?.length ?? 0;
-      else if (result.kind === 'dead-letters-missing' && whenMissing === 'fail')
-        return { kind: 'missing', dlqIds: result.dlqIds };
+      else if (result.kind === 'dead-letters-missing' && onMissing === 'fail') return { kind: 'missing', dlqIds: result.dlqIds };
     }
     return { kind: 'deleted', count };
   }

@@ -87,9 +87,9 @@ export class Events implements EventService {
     let runKey = await this.runKeyOfWebhook({ eventId, of });
     if (!(await store.hasWebhook({ runKey, eventId }))) return 'not-found';
     for (;;) {
-      const became = (await store.findRun({ runKey }))?.became;
-      if (became?.kind !== 'resume') break;
-      runKey = became.runKey;
+      const recoveredAs = (await store.findRun({ runKey }))?.recoveredAs;
+      if (recoveredAs?.kind !== 'resume') break;
+      runKey = recoveredAs.runKey;
     }
     const outcome = await this.receive(runKey, eventId, content);
     switch (outcome.kind) {

@@ -1,7 +1,7 @@
 /** Flow control keys and settings as users see and change them on one of several nodes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Turns } from '../../accounts/quotas/turns.js';
+import { AccountLocks } from '../../accounts/quotas/account-locks.js';
 import { DEFAULT_INSTANCE_SETTINGS, type InstanceSettings } from '../../engine/runs/run.js';
 import type { ControlWrite } from '../../engine/writes.js';
 import type { Cluster, SharedChange } from '../../ports/cluster.js';
@@ -118,11 +118,11 @@ test('a change of the settings keeps a change that another node has made', async
 
 test('concurrent changes of the settings on two nodes are both kept', async () => {
   let stored: InstanceSettings | null = null;
-  const locks = new Turns();
+  const locks = new AccountLocks();
   const node = () =>
     new Settings({
       store: {
-        accounts: { exclusively: (work, accountIds) => locks.take(accountIds, work) },
+        accounts: { runExclusively: (work, accountIds) => locks.run(accountIds, work) },
         instanceSettings: async () => stored,
       },
       gates: {

@@ -24,7 +24,7 @@ import type {
   InstanceSettingsService,
   KeyWaitList,
 } from '../interface/flow-control.js';
-import { InstanceTurns } from './instance-turns.js';
+import { InstanceLocks } from './instance-locks.js';
 
 interface KeyQuery {
   readonly instanceId: string;
@@ -41,7 +41,7 @@ export interface FlowControlsOptions {
 
 export class FlowControls implements FlowControlService {
   private readonly options: FlowControlsOptions;
-  private readonly changeTurns = new InstanceTurns();
+  private readonly changeTurns = new InstanceLocks();
 
   constructor(options: FlowControlsOptions) {
     this.options = options;
@@ -133,14 +133,14 @@ export class Destinations implements DestinationService {
 }
 
 export interface SettingsOptions {
-  readonly store: Pick<ControlStore, 'instanceSettings'> & { readonly accounts: Pick<AccountStore, 'exclusively'> };
+  readonly store: Pick<ControlStore, 'instanceSettings'> & { readonly accounts: Pick<AccountStore, 'runExclusively'> };
   readonly gates: Pick<DeliveryGates, 'instanceSettings' | 'changeInstanceSettings'>;
 }
 
 /** Settings of queue instances. Changes of one instance are made one after the other, in all processes. */
 export class Settings implements InstanceSettingsService {
   private readonly options: SettingsOptions;
-  private readonly turns = new InstanceTurns();
+  private readonly locks = new InstanceLocks();
 
   constructor(options: SettingsOptions) {
     this.options = options;
@@ -155,13 +155,13 @@ export class Settings implements InstanceSettingsService {
     update,
   }: Parameters<InstanceSettingsService['changeInstanceSettings']>[0]): Promise<InstanceSettings> {
     const { store, gates } = this.options;
-    const { exclusively } = store.accounts;
+    const { runExclusively } = store.accounts;
     const change = async () => {
       // Another node may have changed the settings since this node read them into memory.
       const settings = update((await store.instanceSettings({ instanceId })) ?? DEFAULT_INSTANCE_SETTINGS);
       await gates.changeInstanceSettings({ instanceId, settings });
       return settings;
     };
-    return this.turns.run(instanceId, () => (exclusively ? exclusively(change, [instanceId]) : change()));
+    return this.locks.run(instanceId, () => (runExclusively ? runExclusively(change, [instanceId]) : change()));
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { EMPTY_GROUPS_KEPT_MS, NEW_FOR_MS } from '../../engine/dead-letters/dead-letter-groups.js';
+import { EMPTY_GROUP_RETENTION_MS, NEW_FOR_MS } from '../../engine/dead-letters/dead-letter-groups.js';
 import { type FailureDescription, groupOf } from '../../engine/dead-letters/fingerprint.js';
 import type { Store } from '../../ports/stores/store.js';
 import {
@@ -154,12 +154,12 @@ test('removes a group without entries a month after its last one, by the clock o
   });
   const entry = sampleDeadLetter(run, { createdAt: T0 });
   await apply(store, [creation(run), ...failure(run, entry, group)]);
-  await apply(store, [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: entry.dlqId, became: null }]);
+  await apply(store, [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: entry.dlqId, recoveredAs: null }]);
   let now = T0 + NEW_FOR_MS;
   const upkeep = upkeepOf(store, { now: () => now });
   await upkeep.work();
   assert.equal((await groups(store, now)).length, 1);
-  now = T0 + EMPTY_GROUPS_KEPT_MS + 1;
+  now = T0 + EMPTY_GROUP_RETENTION_MS + 1;
   await upkeep.work();
   assert.equal((await groups(store, now)).length, 0);
 });

@@ -9,11 +9,11 @@ import { incrementDailyCount } from '../../engine/limits/metering.js';
 import type { Run, RunPayload, RunTrace, Task } from '../../engine/runs/run.js';
 import { settingsFrom } from '../../engine/runs/settings.js';
 import { type StartCommand, startRun } from '../../engine/runs/start.js';
-import { withWholeResult } from '../../ports/stores/history-parts.js';
+import { withFullResult } from '../../ports/stores/history-parts.js';
 import type { HistoryStore } from '../../ports/stores/history-store.js';
 import type { InstanceLimits, RunAdmission, RunRefusal } from '../../ports/stores/instance-limits.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
-import type { WholeRunRecord } from '../../ports/stores/store.js';
+import type { FullRunRecord } from '../../ports/stores/store.js';
 import type { Traces } from '../../ports/traces.js';
 import { decodeBody } from '../dispatch/requests/encoded-body.js';
 import type { Decisions } from '../runs/decisions.js';
@@ -86,7 +86,7 @@ function startCommandOf(
   };
 }
 
-function outcomeOf(child: WholeRunRecord): InvokeOutcome | null {
+function outcomeOf(child: FullRunRecord): InvokeOutcome | null {
   const reference = { workflowRunId: child.workflowRunId, workflowCreatedAt: child.createdAt };
   switch (child.status) {
     case 'succeeded':
@@ -114,7 +114,7 @@ export class Invocations {
     const { store } = this.options;
     const record = await store.findRun({ runKey: task.childRunKey });
     if (!record && task.invoke !== null) return this.startOnce(entry, task, task.invoke);
-    const child = record && (await withWholeResult(store, record));
+    const child = record && (await withFullResult(store, record));
     const outcome = child
       ? outcomeOf(child)
       : this.failedOutcome(task, 'the invoked run was removed before its end was recorded');

@@ -36,7 +36,7 @@ const withFailedRun = (work: (bench: Bench, dlqId: string) => Promise<void>): Pr
   });
 
 async function recover(bench: Bench, dlqId: string, kind: 'resume' | 'restart', overrides: RunOverrides) {
-  const command = { kind, instanceId: INSTANCE, dlqIds: [dlqId], whenMissing: 'fail', overrides } as const;
+  const command = { kind, instanceId: INSTANCE, dlqIds: [dlqId], onMissing: 'fail', overrides } as const;
   const outcome = await bench.runtime.deadLetters.recover(command);
   assert.ok(outcome.kind === 'recovered');
   await settle();

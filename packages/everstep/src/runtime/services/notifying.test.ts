@@ -6,7 +6,7 @@ import type { Task } from '../../engine/runs/run.js';
 import type { StoreWrite } from '../../engine/writes.js';
 import type { StepCall } from '../../ports/step-caller.js';
 import type { Store } from '../../ports/stores/store.js';
-import { wholeHistory } from '../../stores/conformance/samples.js';
+import { fullHistory } from '../../stores/conformance/samples.js';
 import { type Bench, endOf, progress, ScriptedCaller, settle, withRuntime } from '../runtime.fixture.js';
 
 const INSTANCE = 'qi_1';
@@ -142,7 +142,7 @@ for (const named of [true, false]) {
         );
         assert.equal(result.kept, false);
         const listener = await bench.store.findRun({ instanceId: INSTANCE, workflowRunId: 'listener' });
-        const history = await wholeHistory(bench.store, { runKey: listener?.key ?? '' });
+        const history = await fullHistory(bench.store, { runKey: listener?.key ?? '' });
         assert.equal(history?.steps.length, 1, 'it was notified once');
         assert.equal(history?.keptEvents.length, 0);
       },

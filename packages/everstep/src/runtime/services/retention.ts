@@ -10,7 +10,7 @@ import {
   type RetentionSettings,
   type RetentionState,
 } from '../../engine/runs/run.js';
-import { byOwner } from '../../fairness/turns.js';
+import { groupByOwner } from '../../fairness/round-robin.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
 import type { InstanceStore } from '../../ports/stores/accounts/instances.js';
@@ -146,7 +146,7 @@ export class Retention {
       ...{ instanceId, removedRuns: 0 },
       steps: this.stepsOf(instanceId),
     }));
-    let accounts = byOwner<InstanceSweep>(sweeps, this.options.owners ?? ONE_OWNER).map((instances) => instances.flat());
+    let accounts = groupByOwner<InstanceSweep>(sweeps, this.options.owners ?? ONE_OWNER).map((instances) => instances.flat());
     while (accounts.length > 0 && !this.isStopped) {
       for (const accountSweeps of accounts) {
         const sweep = accountSweeps.shift();

@@ -100,7 +100,7 @@ export class Runs implements RunService {
     const { instanceId, run, timeoutMs, signal } = query;
     // Watch before the check, so that an end between the two is not missed.
     const watch = driver.ends.watch(run.runKey, timeoutMs, signal);
-    if (!(await driver.decisions.isActive(run.runKey))) watch.giveUp();
+    if (!(await driver.decisions.isActive(run.runKey))) watch.cancel();
     await watch.ended;
     const record = await store.findRun({ runKey: run.runKey });
     return record?.instanceId === instanceId && record.status !== 'active' ? record : null;

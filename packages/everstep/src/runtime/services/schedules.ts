@@ -20,7 +20,7 @@ import {
   skipTick,
 } from '../../engine/schedules/schedule.js';
 import type { CommitUnit } from '../../engine/writes.js';
-import { Turns } from '../../fairness/turns.js';
+import { RoundRobin } from '../../fairness/round-robin.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
 import { NO_OBSERVER, type Observer } from '../../ports/observer.js';
@@ -31,7 +31,7 @@ import type { ScheduleStore } from '../../ports/stores/schedule-store.js';
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
 import type { ScheduleCommand, ScheduleId, ScheduleRun, ScheduleService } from '../interface/schedules.js';
 import type { RunStarts } from '../runs/run-starts.js';
-import { InstanceTurns } from './instance-turns.js';
+import { InstanceLocks } from './instance-locks.js';
 
 /** Maximum number of schedules in one batch. It is small because each is read with its payload. */
 const PAGE_SIZE = 20;
@@ -62,15 +62,15 @@ export class Schedules implements ScheduleService {
   private readonly options: SchedulesOptions;
   private wakeAt = Number.POSITIVE_INFINITY;
   private cancelTimer: () => void = () => {};
-  private readonly turns: Turns;
-  private readonly changeTurns = new InstanceTurns();
+  private readonly turns: RoundRobin;
+  private readonly changeTurns = new InstanceLocks();
   private currentRounds: Promise<void> | null = null;
   private isRoundPending = false;
   private isStopped = true;
 
   constructor(options: SchedulesOptions) {
     this.options = options;
-    this.turns = new Turns(options.owners ?? ONE_OWNER);
+    this.turns = new RoundRobin(options.owners ?? ONE_OWNER);
   }
 
   /** Starts to execute ticks. Resolves when all ticks that became due in the meantime are done. */
@@ -222,7 +222,7 @@ export class Schedules implements ScheduleService {
     try {
       await this.fireAllDue();
     } catch (error) {
-      if (!writes.noteFailure(error)) log.error({ error: String(error) }, 'could not read due schedules, retrying in 1 s');
+      if (!writes.reportFailure(error)) log.error({ error: String(error) }, 'could not read due schedules, retrying in 1 s');
       this.retryLater();
     }
   }
@@ -313,7 +313,7 @@ export class Schedules implements ScheduleService {
       return true;
     } catch (error) {
       limits.recount(instanceId);
-      if (!writes.noteFailure(error))
+      if (!writes.reportFailure(error))
         log.error({ instanceId, scheduleId, error: String(error) }, 'could not record a schedule tick, retrying in 1 s');
       return false;
     }

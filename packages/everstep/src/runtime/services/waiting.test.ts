@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { EventContent, PlannedStep, StepReply } from '@everstep/sdk/protocol';
 import type { MessageOutcome } from '../../ports/message-sender.js';
 import type { StepCall } from '../../ports/step-caller.js';
-import { wholeHistory } from '../../stores/conformance/samples.js';
+import { fullHistory } from '../../stores/conformance/samples.js';
 import {
   type Bench,
   endOf,
@@ -188,7 +188,7 @@ test('a webhook continues with the run that resumed its run', async () => {
       kind: 'resume',
       instanceId: INSTANCE,
       dlqIds: [dlqId],
-      whenMissing: 'fail',
+      onMissing: 'fail',
       overrides: {},
     });
     assert.ok(resumed.kind === 'recovered');
@@ -241,7 +241,7 @@ const call = (more: object = {}): PlannedStep => ({
   call: { url: 'https://api.test/x', method: 'POST', headers: { 'x-key': '1' }, body: { encoding: 'utf8', data: 'in' }, ...more },
 });
 const ok = (body: string): MessageOutcome => ({
-  kind: 'answered',
+  kind: 'response',
   status: 200,
   headers: { 'x-r': ['1', '2'] },
   body: Buffer.from(body),
@@ -268,7 +268,7 @@ test('sends a call to another origin without a signature; its response is the re
 });
 
 test('retries a failed call after its own delay; its last response is the result', async () => {
-  const sender = new ScriptedSender(() => ({ kind: 'answered', status: 500, headers: {}, body: Buffer.from('no') }));
+  const sender = new ScriptedSender(() => ({ kind: 'response', status: 500, headers: {}, body: Buffer.from('no') }));
   await withRuntime(
     new ScriptedCaller(asking(call({ retries: 2, retryDelay: '5000' }))),
     async (bench) => {
@@ -308,7 +308,7 @@ test('an invoked run receives its payload, and its end is the result', async () 
     await settle();
     const [outcome] = (await resultOf(bench, run)) as { state: string; result: string; workflowRunId: string }[];
     assert.deepEqual([outcome?.state, JSON.parse(outcome?.result ?? '')], ['succeeded', '{"n":2}']);
-    const history = await wholeHistory(bench.store, { runKey: run.runKey });
+    const history = await fullHistory(bench.store, { runKey: run.runKey });
     assert.deepEqual(
       history?.invoked.map(({ workflowRunId, stepId, status }) => [workflowRunId, stepId, status]),
       [[outcome?.workflowRunId, 1, 'succeeded']],

@@ -59,7 +59,7 @@ test('a connection of one instance is not used for another, or after its rules c
   endpoint.respond = respondWith(200, {});
   rules.set('qi_1', { allow: ['127.0.0.1'], deny: [], only: null });
   const send = (instanceId: string) => sender.send(message({ instanceId }), new AbortController().signal);
-  assert.equal((await send('qi_1')).kind, 'answered', 'a connection exists from now on');
+  assert.equal((await send('qi_1')).kind, 'response', 'a connection exists from now on');
   assert.equal(failureOf(await send('qi_2')).cause, 'blocked-address');
   rules.set('qi_1', { allow: ['127.0.0.1'], deny: ['127.0.0.1'], only: null });
   assert.equal(failureOf(await send('qi_1')).cause, 'blocked-address');

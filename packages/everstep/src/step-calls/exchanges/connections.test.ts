@@ -53,6 +53,6 @@ test('a connection that fails because no file descriptor is free is retried, and
   }
   t.mock.timers.reset();
   const ended = await outcome;
-  assert.equal(ended.kind === 'answered' && ended.response.body.toString(), 'here');
+  assert.equal(ended.kind === 'response' && ended.response.body.toString(), 'here');
   assert.deepEqual(lines, ['no free file descriptor for an endpoint connection, retrying in 250 ms ENFILE']);
 });

@@ -34,7 +34,7 @@ test('an encoded response is decoded, and its encoding headers are dropped', asy
   for (const [encoding, body] of table) {
     await t.test(String(encoding), async () => {
       const outcome = await respondEncoded(encoding, body);
-      assert.equal(outcome.kind, 'answered');
+      assert.equal(outcome.kind, 'response');
       assert.equal(Buffer.from(outcome.body).equals(TEXT), true);
       assert.equal(outcome.headers['content-encoding'], undefined);
       assert.equal(outcome.headers['content-length'], undefined);
@@ -47,7 +47,7 @@ test('a response with an unknown encoding stays encoded and keeps its headers', 
   for (const encoding of ['compress', 'gzip, constructor', 'gzip, gzip, gzip, gzip', 'gzip;q=1']) {
     const body = zlib.gzipSync(TEXT);
     const result = await respondEncoded(encoding, body);
-    assert.equal(result.kind, 'answered', encoding);
+    assert.equal(result.kind, 'response', encoding);
     assert.equal(body.equals(result.body), true);
     assert.deepEqual(result.headers['content-encoding'], [encoding]);
   }
@@ -55,7 +55,7 @@ test('a response with an unknown encoding stays encoded and keeps its headers', 
 
 test('identity is not an encoding', async () => {
   const received = await respondEncoded('identity', TEXT);
-  assert.equal(received.kind, 'answered');
+  assert.equal(received.kind, 'response');
   assert.equal(TEXT.equals(received.body), true);
 });
 
@@ -67,7 +67,7 @@ test('a response may decode to exactly the limit and not to more', async () => {
     ['deflate', zlib.deflateRawSync],
   ] as const) {
     const whole = await respondEncoded(encoding, encode(zeros.subarray(1)));
-    assert.equal(whole.kind, 'answered', encoding);
+    assert.equal(whole.kind, 'response', encoding);
     assert.equal(whole.body.byteLength, MAX_ANSWER_BYTES);
     const failure = failureOf(await respondEncoded(encoding, encode(zeros)));
     assert.equal(failure.cause, 'http');

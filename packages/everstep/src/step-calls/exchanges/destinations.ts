@@ -54,7 +54,7 @@ export interface Target {
 export type TargetVerdict = { readonly ok: true; readonly target: Target } | BlockedAddress;
 
 /** A complete response, a response over the limit, or a failure. */
-export type DestinationOutcome = Extract<ExchangeOutcome, { readonly kind: 'answered' | 'too-long' }> | FailedOutcome;
+export type DestinationOutcome = Extract<ExchangeOutcome, { readonly kind: 'response' | 'too-long' }> | FailedOutcome;
 
 export interface DestinationsOptions {
   /** Returns the address policy of the instance. Called after the instance has been loaded. */
@@ -114,7 +114,7 @@ export class Destinations {
     const timeoutMs = Math.max(1, request.timeoutMs - (performance.now() - startedAt));
     const outcome = lookupFailure ?? (await this.exchange(instanceId, target, { ...request, timeoutMs }, signal));
     switch (outcome.kind) {
-      case 'answered':
+      case 'response':
       case 'too-long':
         return outcome;
       case 'timed-out':

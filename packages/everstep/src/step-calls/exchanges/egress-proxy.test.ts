@@ -54,7 +54,7 @@ test('http and https destinations are called through tunnels, and only the proxy
   const sender = through();
   t.after(() => sender.close());
   const plain = await sender.send(message({ url: `http://app.example:${endpoint.port}/hook?x=1` }), signal());
-  assert.equal(plain.kind, 'answered');
+  assert.equal(plain.kind, 'response');
   assert.equal(endpoint.received[0]?.headers.host, `app.example:${endpoint.port}`);
   assert.equal(endpoint.received[0]?.url, '/hook?x=1');
   assert.equal(endpoint.received[0]?.headers['proxy-authorization'], undefined);
@@ -76,7 +76,7 @@ test('TLS to the destination is inside the tunnel, and its certificate is verifi
   t.after(() => Promise.all([good.close(), bad.close()]));
   const url = `https://localhost:${securePort}/`;
   const outcome = await good.send(message({ url }), signal());
-  assert.equal(outcome.kind === 'answered' && Buffer.from(outcome.body).toString(), 'secure');
+  assert.equal(outcome.kind === 'response' && Buffer.from(outcome.body).toString(), 'secure');
   assert.match(failureOf(await bad.send(message({ url }), signal())).message, /certificate cannot be verified/);
   assert.deepEqual(
     proxy.receivedRequests.map((each) => each.url),
@@ -99,7 +99,7 @@ test('the URL is checked before the proxy is called', async (t) => {
 test('a destination in an allow list is called directly, without the proxy', async (t) => {
   const sender = through(proxyUrl, { allow: ['127.0.0.1'] });
   t.after(() => sender.close());
-  assert.equal((await sender.send(message(), signal())).kind, 'answered');
+  assert.equal((await sender.send(message(), signal())).kind, 'response');
   assert.deepEqual(proxy.receivedRequests, []);
 });
 

@@ -48,7 +48,7 @@ export interface HttpResponse {
 }
 
 export type ExchangeOutcome =
-  | { readonly kind: 'answered'; readonly response: HttpResponse }
+  | { readonly kind: 'response'; readonly response: HttpResponse }
   /** The response exceeded the limit; `response.body` is its beginning. */
   | { readonly kind: 'too-long'; readonly response: HttpResponse }
   | { readonly kind: 'timed-out' }
@@ -123,12 +123,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.receivedBytes += Math.min(chunk.length, remainingBytes);
     const isRestNeeded = this.request.maxResponseBytes <= this.neededBytes;
     if (chunk.length > remainingBytes)
-      this.abortWith({ kind: isRestNeeded ? 'too-long' : 'answered', response: this.buildResponse() });
+      this.abortWith({ kind: isRestNeeded ? 'too-long' : 'response', response: this.buildResponse() });
     else if (!this.replyBytes.canContinue(this.receivedBytes, this.contentLength, () => controller.resume())) controller.pause();
   }
 
   onResponseEnd(): void {
-    this.end({ kind: 'answered', response: this.buildResponse() });
+    this.end({ kind: 'response', response: this.buildResponse() });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {

@@ -1,6 +1,6 @@
 /** Encodes a long request body in slices, so that it does not keep the process busy. */
 import { createHash } from 'node:crypto';
-import { processInSlices } from '../../fairness/pieces.js';
+import { processInSlices } from '../../fairness/process-in-slices.js';
 import type { BodyParts } from './exchange.js';
 
 /** Resolves with the encoded text and its digest. */

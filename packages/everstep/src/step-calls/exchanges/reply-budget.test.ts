@@ -152,7 +152,7 @@ for (const isChunked of [false, true]) {
     holder.release();
     other.release();
     const result = await outcome;
-    assert.ok(result.kind === 'answered' && result.response.body.equals(body));
+    assert.ok(result.kind === 'response' && result.response.body.equals(body));
     assert.equal(budget.free, 16 * MiB);
   });
 }
@@ -167,7 +167,7 @@ test('a reply counts until it is recorded, and a waiting reply that times out fr
   });
   const { signal } = new AbortController();
   const first = await exchange(pool, request({ outcomeRecorded }), budget.open('a1', 4 * MiB), signal);
-  assert.equal(first.kind, 'answered');
+  assert.equal(first.kind, 'response');
   assert.equal(budget.free, MiB);
   const second = await exchange(pool, request({ timeoutMs: 100 }), budget.open('a1', 4 * MiB), signal);
   assert.equal(second.kind, 'timed-out');

@@ -56,7 +56,7 @@ test('a message reports its request with every response', async () => {
   endpoint.respond = respondWith(503, {}, 'later');
   const sender = senderWith({ now: ticking() });
   const outcome = await sender.send(message({ method: 'put', body: Buffer.from('four') }), never());
-  assert.equal(outcome.kind, 'answered');
+  assert.equal(outcome.kind, 'response');
   const { sent } = outcome;
   assert.deepEqual([sent?.method, sent?.url, sent?.bodyBytes, sent?.responseBytes], ['PUT', `${endpoint.origin}/hook?x=1`, 4, 5]);
   const unheard = failureOf(await sender.send(message({ url: 'http://127.0.0.1:1/' }), never()));

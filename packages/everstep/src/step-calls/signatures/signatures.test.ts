@@ -114,7 +114,7 @@ test('an endpoint that refuses a message key is distinguished from one that fail
     endpoint.respond = respondWith(status, headers);
     const outcome = await sender.send(message({ signed: { kind: 'message', isOwn: false } }), unaborted());
     await sender.close();
-    return outcome.kind === 'answered' && outcome.expectsSigningKeys === true;
+    return outcome.kind === 'response' && outcome.expectsSigningKeys === true;
   };
   for (const status of [401, 403]) assert.equal(await ask(status), true);
   assert.equal(await ask(500, { 'upstash-workflow-sdk-version': '1' }), true);

@@ -7,6 +7,7 @@ import {
   apply,
   creation,
   failure,
+  fullHistory,
   INSTANCE,
   keptEvent,
   OTHER_INSTANCE,
@@ -19,7 +20,6 @@ import {
   T0,
   unit,
   waitTask,
-  wholeHistory,
 } from './samples.js';
 
 const stepIds = async (store: Store, runKey: string) => (await store.loadJournal({ runKey, from: 0 })).map((step) => step.stepId);
@@ -182,11 +182,14 @@ export function commitConformance(open: OpenStore): void {
       ],
       [
         'taking a dead letter that does not exist',
-        [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: 'no', became: null }],
+        [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: 'no', recoveredAs: null }],
       ],
       [
         'taking a dead letter of another instance',
-        [...failure(otherRun), { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: `dlq_${otherRun.key}`, became: null }],
+        [
+          ...failure(otherRun),
+          { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: `dlq_${otherRun.key}`, recoveredAs: null },
+        ],
       ],
     ];
     for (const [fault, writes] of faults) {
@@ -241,10 +244,10 @@ export function commitConformance(open: OpenStore): void {
           { kind: 'put-task', runKey: keptRun.key, task: stepTask(2, T0 + 5) },
           ...failure(failedRun),
         ]);
-        const before = [await store.loadRun({ runKey: keptRun.key }), await wholeHistory(store, { runKey: failedRun.key })];
+        const before = [await store.loadRun({ runKey: keptRun.key }), await fullHistory(store, { runKey: failedRun.key })];
         const reopened = await underTest.reopen();
         assert.deepEqual(
-          [await reopened.loadRun({ runKey: keptRun.key }), await wholeHistory(reopened, { runKey: failedRun.key })],
+          [await reopened.loadRun({ runKey: keptRun.key }), await fullHistory(reopened, { runKey: failedRun.key })],
           before,
         );
         assert.deepEqual(await reopened.loadPayload({ runKey: keptRun.key }), PAYLOAD);

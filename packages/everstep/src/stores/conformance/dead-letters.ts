@@ -90,13 +90,13 @@ export function deadLetterConformance(open: OpenStore): void {
         const dlqId = `dlq_${takenRun.key}`;
         await apply(
           store,
-          [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: null }],
+          [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, recoveredAs: null }],
           [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [dlqId] }],
         );
         assert.equal(await store.findDeadLetter({ instanceId: INSTANCE, dlqId }), null);
         const run = await store.findRun({ instanceId: INSTANCE, workflowRunId: takenRun.workflowRunId });
         assert.equal(run?.dlqId, null);
-        assert.equal(run?.became, null);
+        assert.equal(run?.recoveredAs, null);
         const filters = [
           {},
           { labels: ['a', 'b'] },
@@ -144,7 +144,7 @@ export function deadLetterConformance(open: OpenStore): void {
         assert.deepEqual(await idsInState(reopened, 'CALLBACK_FAIL'), []);
         assert.deepEqual(await idsInState(reopened, 'CALLBACK_INPROGRESS'), [`dlq_${otherRun.key}`]);
         assert.equal((await reopened.findDeadLetter({ instanceId: INSTANCE, dlqId }))?.failureFunctionState, 'CALLBACK_SUCCESS');
-        await apply(reopened, [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: null }]);
+        await apply(reopened, [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, recoveredAs: null }]);
         assert.deepEqual(await idsInState(reopened, 'CALLBACK_SUCCESS'), []);
       }),
     );
@@ -181,7 +181,7 @@ export function deadLetterConformance(open: OpenStore): void {
                 kind: 'take-dead-letter',
                 instanceId: INSTANCE,
                 dlqId,
-                became: { kind: 'resume', runKey: sampleRun(n).key, at: T0 },
+                recoveredAs: { kind: 'resume', runKey: sampleRun(n).key, at: T0 },
               },
             ],
             [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [dlqId] }],
@@ -204,7 +204,7 @@ export function deadLetterConformance(open: OpenStore): void {
         });
         await apply(store, [creation(first), ...failure(first), creation(second), ...failure(second)]);
         const horizon = await store.deadLetterHorizon({ instanceId: INSTANCE });
-        await apply(store, [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: `dlq_${second.key}`, became: null }]);
+        await apply(store, [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: `dlq_${second.key}`, recoveredAs: null }]);
         const reopened = await underTest.reopen();
         await apply(reopened, [creation(third), ...failure(third)]);
         assert.deepEqual((await reopened.listDeadLetterIds({ ...page, horizon })).items, [`dlq_${first.key}`]);

@@ -5,6 +5,7 @@ import { type OpenStore, withStore } from './harness.js';
 import {
   apply,
   creation,
+  fullHistory,
   INSTANCE,
   keptEvent,
   OTHER_INSTANCE,
@@ -15,7 +16,6 @@ import {
   stepTask,
   T0,
   waitTask,
-  wholeHistory,
 } from './samples.js';
 
 const run = sampleRun(1);
@@ -264,7 +264,7 @@ export function eventConformance(open: OpenStore): void {
         const reopened = await underTest.reopen();
         assert.deepEqual((await reopened.loadRun({ runKey }))?.keptEvents, events);
         assert.deepEqual(
-          (await wholeHistory(reopened, { runKey }))?.keptEvents,
+          (await fullHistory(reopened, { runKey }))?.keptEvents,
           events.map(({ eventKey, eventId, receivedAt }) => ({ eventKey, eventId, receivedAt })),
         );
       }),

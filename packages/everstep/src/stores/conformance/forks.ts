@@ -186,7 +186,12 @@ export function forkConformance(open: OpenStore): void {
         for (const run of [originalRun, fork, child, laterFork, resumedRun, unrelatedRun]) await apply(store, [creation(run)]);
         await apply(store, failure(originalRun, sampleDeadLetter(originalRun)));
         await apply(store, [
-          { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: { kind: 'resume', runKey: resumedRun.key, at: T0 } },
+          {
+            kind: 'take-dead-letter',
+            instanceId: INSTANCE,
+            dlqId,
+            recoveredAs: { kind: 'resume', runKey: resumedRun.key, at: T0 },
+          },
         ]);
         const descendants = await store.listDescendants({ runKey, limit: 10 });
         assert.deepEqual(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
 import type { RecordedStep } from '../../engine/runs/run.js';
-import { withWholeResult } from '../../ports/stores/history-parts.js';
+import { withFullResult } from '../../ports/stores/history-parts.js';
 import type { Part, StoreWrite } from '../../ports/stores/store.js';
 import { type OpenStore, withStore } from './harness.js';
 import {
@@ -200,8 +200,8 @@ export function historyConformance(open: OpenStore): void {
         const record = await store.findRun({ runKey });
         assert.ok(record);
         assert.deepEqual(record.result, { omittedBytes: result.length });
-        assert.deepEqual(await withWholeResult(store, record), { ...record, result });
-        assert.equal(await withWholeResult(store, { ...record, key: 'removed' }), null);
+        assert.deepEqual(await withFullResult(store, record), { ...record, result });
+        assert.equal(await withFullResult(store, { ...record, key: 'removed' }), null);
         assert.equal(await store.loadResult({ runKey: 'unknown' }), null);
         const page = { instanceId: INSTANCE, filter: {}, order: 'newest-first', after: null, horizon: null, limit: 5 } as const;
         const { items } = await store.listRuns(page);

@@ -10,7 +10,7 @@ import { group as groupOfFailure } from './groups/samples.js';
 import { creation, failure, INSTANCE, OTHER_INSTANCE, sampleDeadLetter, sampleRun, T0, unit } from './samples.js';
 
 /** Number of entries. They fill more than two blocks of a bitmap index, which have 4,096 rows each. */
-export const ENTRIES = 9000;
+export const ENTRY_COUNT = 9000;
 const BATCH_SIZE = 500;
 
 export interface ModeledEntry {
@@ -22,9 +22,9 @@ export interface ModeledEntry {
   isTaken: boolean;
 }
 
-export type RandomNumber = (below: number) => number;
+export type RandomInteger = (below: number) => number;
 
-export const pick = <Value>(values: readonly Value[], numbers: RandomNumber): Value => {
+export const pick = <Value>(values: readonly Value[], numbers: RandomInteger): Value => {
   const value = values[numbers(values.length)];
   assert.ok(value !== undefined);
   return value;
@@ -58,11 +58,11 @@ function messageOf(n: number): MessageSettings | null {
  * Returns entry number `n`. Two labels alternate between entries. One flow control key is on the first half of the entries, and
  * another one on the second half. Some values are rare, and some do not occur.
  */
-function modelEntry(n: number, numbers: RandomNumber): ModeledEntry {
+function modelEntry(n: number, numbers: RandomInteger): ModeledEntry {
   const labels = [n % 2 === 0 ? 'first-half' : 'second-half'];
   if (n % 3 === 0) labels.push('one-in-three');
   if (numbers(1000) === 0) labels.push('rare', 'with, comma');
-  const flowControlKey = n < ENTRIES / 2 ? 'tenant/1' : 'tenant/2';
+  const flowControlKey = n < ENTRY_COUNT / 2 ? 'tenant/1' : 'tenant/2';
   const message = messageOf(n);
   const run = sampleRun(n, {
     instanceId: n % 50 === 49 ? OTHER_INSTANCE : INSTANCE,
@@ -103,15 +103,17 @@ function unitOf({ run, entry, group, status }: ModeledEntry): CommitUnit {
   return unit([creation(run), { kind: 'end-run', runKey: run.key, outcome, completedAt: run.createdAt + 1 }]);
 }
 
-export async function fill(store: Store, numbers: RandomNumber): Promise<readonly ModeledEntry[]> {
-  const model = Array.from({ length: ENTRIES }, (_, n) => modelEntry(n, numbers));
+export async function fillStore(store: Store, numbers: RandomInteger): Promise<readonly ModeledEntry[]> {
+  const model = Array.from({ length: ENTRY_COUNT }, (_, n) => modelEntry(n, numbers));
   for (let start = 0; start < model.length; start += BATCH_SIZE)
     await store.commit(model.slice(start, start + BATCH_SIZE).map(unitOf));
   // Some entries are taken, individually and in ranges, so that whole blocks lose members.
   const takenEntries = model.filter(({ entry }, n) => entry !== null && (n % 13 === 0 || (n > 3000 && n < 3300)));
   const takes = takenEntries.map((item) => {
     item.isTaken = true;
-    return unit([{ kind: 'take-dead-letter', instanceId: item.run.instanceId, dlqId: item.entry?.dlqId ?? '', became: null }]);
+    return unit([
+      { kind: 'take-dead-letter', instanceId: item.run.instanceId, dlqId: item.entry?.dlqId ?? '', recoveredAs: null },
+    ]);
   });
   for (const result of await store.commit(takes)) assert.equal(result.kind, 'applied');
   return model;
@@ -137,21 +139,21 @@ const groupOfError = (message: string, run: Run): FailureGroup => groupOfFailure
 interface Field<Value> {
   /** One in this many filters has the field. Fields without it are special; a filter has at most one special field. */
   readonly oneIn?: number;
-  readonly choose: (numbers: RandomNumber, model: readonly ModeledEntry[]) => Value;
+  readonly choose: (numbers: RandomInteger, model: readonly ModeledEntry[]) => Value;
   readonly matches: (value: Value, item: ModeledEntry) => boolean;
 }
 type Fields<Filter> = { readonly [Name in keyof Filter]-?: Field<NonNullable<Filter[Name]>> };
 
-const pickSome = <Value>(values: readonly Value[], numbers: RandomNumber) =>
+const pickSome = <Value>(values: readonly Value[], numbers: RandomInteger) =>
   Array.from({ length: 1 + numbers(2) }, () => pick(values, numbers));
-const anyTime = (numbers: RandomNumber): number => T0 + numbers(ENTRIES * 10);
+const anyTime = (numbers: RandomInteger): number => T0 + numbers(ENTRY_COUNT * 10);
 const oneOf =
   <Value>(values: readonly Value[]) =>
-  (numbers: RandomNumber): Value =>
+  (numbers: RandomInteger): Value =>
     pick(values, numbers);
 const severalOf =
   <Value>(values: readonly Value[]) =>
-  (numbers: RandomNumber): readonly Value[] =>
+  (numbers: RandomInteger): readonly Value[] =>
     pickSome(values, numbers);
 
 const SHARED_FIELDS: Fields<
@@ -247,7 +249,7 @@ const namesOf = <Filter>(fields: Fields<Filter>): readonly (keyof Filter)[] =>
   // The table has exactly the fields of the filter.
   Object.keys(fields) as (keyof Filter & string)[];
 
-function randomFilter<Filter>(fields: Fields<Filter>, numbers: RandomNumber, model: readonly ModeledEntry[]): Filter {
+function randomFilter<Filter>(fields: Fields<Filter>, numbers: RandomInteger, model: readonly ModeledEntry[]): Filter {
   const names = namesOf(fields);
   const specialName = pick(
     names.filter((name) => fields[name].oneIn === undefined),
@@ -269,13 +271,13 @@ function matchesField<Filter, Name extends keyof Filter>(fields: Fields<Filter>,
 const matches = <Filter>(fields: Fields<Filter>, filter: Filter, item: ModeledEntry): boolean =>
   namesOf(fields).every((name) => matchesField(fields, name, filter, item));
 
-export const deadLetterFilter = (numbers: RandomNumber, model: readonly ModeledEntry[]): DeadLetterFilter =>
+export const deadLetterFilter = (numbers: RandomInteger, model: readonly ModeledEntry[]): DeadLetterFilter =>
   randomFilter<DeadLetterFilter>(DEAD_LETTER_FIELDS, numbers, model);
 
 export const matchesDeadLetter = (filter: DeadLetterFilter, item: ModeledEntry): boolean =>
   item.entry !== null && !item.isTaken && matches<DeadLetterFilter>(DEAD_LETTER_FIELDS, filter, item);
 
-export function runFilter(numbers: RandomNumber, model: readonly ModeledEntry[]): RunFilter {
+export function runFilter(numbers: RandomInteger, model: readonly ModeledEntry[]): RunFilter {
   const { workflowRunId, ...filter } = randomFilter<RunFilter>(RUN_FIELDS, numbers, model);
   // Only workflow runs are found by their ids.
   return filter.kind === 'message' || workflowRunId === undefined ? filter : { ...filter, workflowRunId };

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Listing, Page } from '../../ports/stores/store.js';
 import { type OpenStore, withStore } from './harness.js';
-import { deadLetterFilter, ENTRIES, fill, matchesDeadLetter, matchesRun, pick, runFilter } from './listing-model.js';
+import { deadLetterFilter, ENTRY_COUNT, fillStore, matchesDeadLetter, matchesRun, pick, runFilter } from './listing-model.js';
 import { apply, creation, failure, INSTANCE, sampleRun, seededNumbers, unit } from './samples.js';
 
 const QUERIES = 150;
@@ -24,7 +24,7 @@ async function everyPage<Filter, Item>(
     assert.match(next, /^[\x21-\x7e]{1,64}$/);
     page = { ...page, after: next };
     // A listing must end.
-    assert.ok(items.length <= ENTRIES);
+    assert.ok(items.length <= ENTRY_COUNT);
   }
 }
 
@@ -36,7 +36,7 @@ export function listingConformance(open: OpenStore): void {
       'every filter, order and page size returns the entries that the model finds',
       withStore(open, async (store) => {
         const numbers = seededNumbers(2);
-        const model = await fill(store, numbers);
+        const model = await fillStore(store, numbers);
         const oldestFirst = model.filter(({ run }) => run.instanceId === INSTANCE);
         const newestFirst = oldestFirst.toReversed();
         let matchCount = 0;
@@ -137,7 +137,7 @@ export function listingConformance(open: OpenStore): void {
             const lateRun = sampleRun(1000 + n + (order === 'newest-first' ? 0 : 100));
             await apply(store, [creation(lateRun), ...failure(lateRun)]);
             await apply(store, [
-              { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: page.items.at(-1) ?? '', became: null },
+              { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: page.items.at(-1) ?? '', recoveredAs: null },
             ]);
           }
           assert.deepEqual(seenIds, presentIds);

@@ -134,7 +134,7 @@ export function messageConformance(open: OpenStore): void {
         const reportedFilter = { failureFunctionStates: ['CALLBACK_SUCCESS'] };
         assert.deepEqual((await listDlqIds({ kind: 'message', ...reportedFilter })).items, [entry.dlqId]);
         assert.deepEqual((await listDlqIds({ failureFunctionStates: ['CALLBACK_INPROGRESS'] })).items, []);
-        await apply(store, [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: entry.dlqId, became: null }]);
+        await apply(store, [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: entry.dlqId, recoveredAs: null }]);
         for (const filter of [{}, { kind: 'message' }, reportedFilter, { queues: ['q'] }, { responseStatuses: [500] }]) {
           assert.deepEqual((await listDlqIds(filter)).items, [], JSON.stringify(filter));
         }

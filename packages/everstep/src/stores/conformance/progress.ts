@@ -10,6 +10,7 @@ import {
   callTask,
   creation,
   failure,
+  fullHistory,
   INSTANCE,
   OTHER_INSTANCE,
   PAYLOAD,
@@ -20,7 +21,6 @@ import {
   sleepTask,
   stepTask,
   T0,
-  wholeHistory,
 } from './samples.js';
 
 const run = sampleRun(1);
@@ -66,7 +66,7 @@ export function progressConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         assert.equal(await store.loadRun({ runKey }), null);
         assert.equal(await store.loadPayload({ runKey }), null);
-        assert.equal(await wholeHistory(store, { runKey }), null);
+        assert.equal(await fullHistory(store, { runKey }), null);
         assert.deepEqual(await store.loadJournal({ runKey, from: 0 }), []);
         assert.deepEqual(await store.dueTasks(allDue), []);
         assert.equal(await store.nextDueAt({ after: 0 }), null);

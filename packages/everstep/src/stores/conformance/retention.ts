@@ -9,6 +9,7 @@ import {
   callbackTask,
   creation,
   failure,
+  fullHistory,
   INSTANCE,
   invokeTask,
   OTHER_INSTANCE,
@@ -20,7 +21,6 @@ import {
   stepTask,
   T0,
   unit,
-  wholeHistory,
 } from './samples.js';
 
 const OUTCOMES: Readonly<Record<'succeeded' | 'canceled', RunOutcome>> = {
@@ -36,11 +36,11 @@ const endedRun = (
 
 const failedRun = (run: Run): readonly StoreWrite[] => [creation(run), ...failure(run)];
 
-const takeEntry = (run: RunIdentity, became: string | null = null, kind: 'resume' | 'restart' = 'restart'): StoreWrite => ({
+const takeEntry = (run: RunIdentity, recoveredAs: string | null = null, kind: 'resume' | 'restart' = 'restart'): StoreWrite => ({
   kind: 'take-dead-letter',
   instanceId: run.instanceId,
   dlqId: `dlq_${run.key}`,
-  became: became === null ? null : { kind, runKey: became, at: T0 },
+  recoveredAs: recoveredAs === null ? null : { kind, runKey: recoveredAs, at: T0 },
 });
 
 const removal = (state: RetentionState, bounds: Partial<RemovalQuery> = {}): RemovalQuery => ({
@@ -168,7 +168,7 @@ export function retentionConformance(open: OpenStore): void {
           assert.equal(await openedStore.loadPayload({ runKey }), null);
           assert.deepEqual(await openedStore.loadJournal({ runKey, from: 0 }), []);
           assert.equal(await openedStore.findRun({ runKey }), null);
-          assert.equal(await wholeHistory(openedStore, { runKey }), null);
+          assert.equal(await fullHistory(openedStore, { runKey }), null);
           assert.equal(await openedStore.findRun({ instanceId: INSTANCE, workflowRunId: run.workflowRunId }), null);
           const filters: readonly RunFilter[] = [
             { workflowRunId: run.workflowRunId },
@@ -332,7 +332,7 @@ export function retentionConformance(open: OpenStore): void {
         await apply(store, [{ kind: 'end-run', runKey: second.key, outcome: OUTCOMES.succeeded, completedAt: T0 + 9 }]);
         assert.equal(await store.removeEndedRuns(removal('succeeded', ALL_OF_TIME)), 1);
         const record = await store.findRun({ runKey: first.key });
-        assert.equal(record?.became, null);
+        assert.equal(record?.recoveredAs, null);
         assert.equal(await store.removeEndedRuns(removal('failed', ALL_OF_TIME)), 1);
         assert.deepEqual(await runIds(store), []);
       }),

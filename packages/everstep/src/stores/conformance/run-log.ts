@@ -7,6 +7,7 @@ import {
   apply,
   creation,
   failure,
+  fullHistory,
   INSTANCE,
   OTHER_INSTANCE,
   sampleAttempt,
@@ -15,7 +16,6 @@ import {
   sampleStep,
   sleepTask,
   T0,
-  wholeHistory,
 } from './samples.js';
 
 export function runLogConformance(open: OpenStore): void {
@@ -60,7 +60,7 @@ export function runLogConformance(open: OpenStore): void {
             result,
             error,
             dlqId: null,
-            became: null,
+            recoveredAs: null,
           });
           assert.equal((await store.loadRun({ runKey: run.key }))?.status, outcome.status);
         }),
@@ -80,7 +80,7 @@ export function runLogConformance(open: OpenStore): void {
           { kind: 'put-task', runKey: run.key, task: sleepTask(3, T0 + 9, T0 + 9) },
           { kind: 'put-task', runKey: run.key, task: advanceTask(T0) },
         ]);
-        const history = await wholeHistory(store, { runKey: run.key });
+        const history = await fullHistory(store, { runKey: run.key });
         assert.deepEqual(history?.steps, steps);
         assert.deepEqual(history?.attempts, attempts);
         assert.deepEqual(history?.tasks, [advanceTask(T0), sleepTask(3, T0 + 9, T0 + 9)]);
@@ -104,8 +104,8 @@ export function runLogConformance(open: OpenStore): void {
         const reopened = await underTest.reopen();
         const stepsWithoutRequests = steps.map(({ sent: _sent, ...step }) => step);
         for (const key of [runKey, copyKey]) {
-          assert.deepEqual((await wholeHistory(reopened, { runKey: key, exchanges: true }))?.steps, steps);
-          assert.deepEqual((await wholeHistory(reopened, { runKey: key }))?.steps, stepsWithoutRequests);
+          assert.deepEqual((await fullHistory(reopened, { runKey: key, exchanges: true }))?.steps, steps);
+          assert.deepEqual((await fullHistory(reopened, { runKey: key }))?.steps, stepsWithoutRequests);
           assert.deepEqual(await reopened.loadJournal({ runKey: key, from: 0 }), stepsWithoutRequests);
         }
       }),
@@ -125,9 +125,9 @@ export function runLogConformance(open: OpenStore): void {
           ...attempts.map((attempt) => ({ kind: 'record-attempt', runKey, attempt }) as const),
         ]);
         const reopened = await underTest.reopen();
-        assert.deepEqual((await wholeHistory(reopened, { runKey, exchanges: true }))?.attempts, attempts);
+        assert.deepEqual((await fullHistory(reopened, { runKey, exchanges: true }))?.attempts, attempts);
         const attemptsWithoutExchanges = attempts.map(({ exchange: _exchange, ...attempt }) => attempt);
-        assert.deepEqual((await wholeHistory(reopened, { runKey }))?.attempts, attemptsWithoutExchanges);
+        assert.deepEqual((await fullHistory(reopened, { runKey }))?.attempts, attemptsWithoutExchanges);
       }),
     );
 
@@ -158,10 +158,10 @@ export function runLogConformance(open: OpenStore): void {
         await apply(store, [creation(oldRun), ...failure(oldRun)]);
         assert.equal((await find())?.dlqId, `dlq_${oldRun.key}`);
         const take = { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: `dlq_${oldRun.key}` } as const;
-        await apply(store, [creation(newRun), { ...take, became: { kind: 'restart', runKey: newRun.key, at: T0 } }]);
+        await apply(store, [creation(newRun), { ...take, recoveredAs: { kind: 'restart', runKey: newRun.key, at: T0 } }]);
         const record = await find();
         assert.equal(record?.dlqId, null);
-        assert.deepEqual(record?.became, {
+        assert.deepEqual(record?.recoveredAs, {
           kind: 'restart',
           runKey: newRun.key,
           workflowRunId: 'again',

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import type { CallSpec, InvokeSpec } from '@everstep/sdk/protocol';
 import type { FailureGroup } from '../../engine/dead-letters/dead-letter-groups.js';
-import type { KeptExchange } from '../../engine/runs/exchanges.js';
+import type { StoredExchange } from '../../engine/runs/exchanges.js';
 import {
   CALLBACK_SLOT,
   type DeadLetter,
@@ -215,7 +215,7 @@ export const sampleAttempt = (retried: number): FailedAttempt => ({
   ...(retried === 0 ? {} : { thrown: { causes: [{ name: 'TypeError', message: 'fetch failed' }] } }),
 });
 
-export const sampleExchange = (n: number): KeptExchange => ({
+export const sampleExchange = (n: number): StoredExchange => ({
   startedAt: T0 - n,
   durationMs: n,
   request: {
@@ -288,7 +288,7 @@ const NO_BOUNDS = { bounds: { maxRows: 1_000_000, maxBytes: 2 ** 40 }, maxOutByt
 type WholeHistory = Omit<RunHistory, 'next' | 'journalLength'>;
 
 /** Returns the history of a run, which must fit into one part. */
-export async function wholeHistory(
+export async function fullHistory(
   store: Store,
   query: { readonly runKey: string; readonly exchanges?: true },
 ): Promise<WholeHistory | null> {

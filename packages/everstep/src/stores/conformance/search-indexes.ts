@@ -114,7 +114,7 @@ export function searchIndexConformance(open: OpenStore): void {
       'a team that owns a search index is not deleted',
       withPeople(open, async ({ accounts, searchIndexes }) => {
         await searchIndexes.create(index('idx_a', 'team_kin'));
-        assert.equal(await accounts.deleteTeam({ teamId: 'team_kin' }), 'owns-something');
+        assert.equal(await accounts.deleteTeam({ teamId: 'team_kin' }), 'owns-resources');
         await searchIndexes.markDeleted({ indexId: 'idx_a' });
         assert.equal(await accounts.deleteTeam({ teamId: 'team_kin' }), 'deleted');
       }),

@@ -10,6 +10,7 @@ import {
   callTask,
   creation,
   failure,
+  fullHistory,
   INSTANCE,
   invokeTask,
   notifyTask,
@@ -24,7 +25,6 @@ import {
   T0,
   unit,
   waitTask,
-  wholeHistory,
 } from './samples.js';
 
 const run = sampleRun(1);
@@ -77,7 +77,7 @@ export function taskKindConformance(open: OpenStore): void {
         withStore(open, async (store, underTest) => {
           await apply(store, [creation(run), ...putTasks(runKey, [task])]);
           assert.deepEqual(await tasksOf(store), [task]);
-          assert.deepEqual((await wholeHistory(store, { runKey }))?.tasks, [task]);
+          assert.deepEqual((await fullHistory(store, { runKey }))?.tasks, [task]);
           assert.deepEqual(await tasksOf(await underTest.reopen()), [task]);
         }),
       );
@@ -170,14 +170,14 @@ export function taskKindConformance(open: OpenStore): void {
       }),
     );
 
-    for (const became of [null, { kind: 'resume', runKey: sampleRun(2).key, at: T0 }] as const) {
+    for (const recoveredAs of [null, { kind: 'resume', runKey: sampleRun(2).key, at: T0 }] as const) {
       test(
-        `is gone with the dead letter when that entry ${became ? 'was resumed' : 'was deleted'}, and other tasks of the run stay`,
+        `is gone with the dead letter when that entry ${recoveredAs ? 'was resumed' : 'was deleted'}, and other tasks of the run stay`,
         withStore(open, async (store) => {
           await apply(store, [creation(run), ...putTasks(runKey, [stepTask(1, null)]), ...failureWrites]);
           await apply(store, [
-            ...(became ? [creation(sampleRun(2), { copyOf: runKey })] : []),
-            { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: entry.dlqId, became },
+            ...(recoveredAs ? [creation(sampleRun(2), { copyOf: runKey })] : []),
+            { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: entry.dlqId, recoveredAs },
           ]);
           assert.deepEqual(await dueTasks(store), []);
           assert.deepEqual(await tasksOf(store), [stepTask(1, null)]);
@@ -335,11 +335,11 @@ export function taskKindConformance(open: OpenStore): void {
         ]);
         await apply(store, [{ kind: 'end-run', runKey: lateRun.key, outcome: { status: 'canceled' }, completedAt: T0 }]);
         const reference = ({ key, workflowRunId, createdAt }: Run) => ({ runKey: key, workflowRunId, createdAt });
-        assert.deepEqual((await wholeHistory(store, { runKey }))?.invoked, [
+        assert.deepEqual((await fullHistory(store, { runKey }))?.invoked, [
           { ...reference(earlyRun), stepId: 5, status: 'active' },
           { ...reference(lateRun), stepId: 7, status: 'canceled' },
         ]);
-        assert.deepEqual((await wholeHistory(store, { runKey: earlyRun.key }))?.invoked, []);
+        assert.deepEqual((await fullHistory(store, { runKey: earlyRun.key }))?.invoked, []);
       }),
     );
   });

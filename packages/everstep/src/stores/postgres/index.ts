@@ -111,7 +111,7 @@ export interface OpenedNode {
    */
   setClock(now: () => number): void;
   /** Runs `work` while no other process on the same database runs such work; the others wait. */
-  exclusively<Result>(work: () => Promise<Result>): Promise<Result>;
+  runExclusively<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
 /** Opens the store for one of several nodes, which must join afterward. Rejects like `openPostgresStore`. */
@@ -140,7 +140,7 @@ export async function openPostgresNode(
     sharedDailyRuns: createSharedDailyRuns(database),
     location: locationOfUrl(options.url),
     setClock: (now) => cluster.setClock(now),
-    exclusively: (work) => exclusiveWork.run('start', work),
+    runExclusively: (work) => exclusiveWork.run('start', work),
   };
 }
 

@@ -1,7 +1,7 @@
 /** Reads and writes rows of steps and failed attempts. Every store names the columns the same way. */
 import { STEP_TYPES } from '@everstep/sdk/protocol';
 import type { ErrorDetails } from '../../engine/failures/error-details.js';
-import type { KeptExchange, KeptRequest } from '../../engine/runs/exchanges.js';
+import type { StoredExchange, StoredRequest } from '../../engine/runs/exchanges.js';
 import { FAILURE_CAUSES, type FailedAttempt, type RecordedStep } from '../../engine/runs/run.js';
 import type { ListedStep } from '../../ports/stores/store.js';
 import { integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
@@ -44,7 +44,7 @@ export const recordedStepOf = (row: Row): RecordedStep => ({
   sleepMs: integerOrNull(row, 'sleep_ms'),
   wakeAt: integerOrNull(row, 'wake_at'),
   ...(row.edited === null ? {} : { edited: true }),
-  ...(typeof row.sent === 'string' ? { sent: json<KeptRequest>(row, 'sent') } : {}),
+  ...(typeof row.sent === 'string' ? { sent: json<StoredRequest>(row, 'sent') } : {}),
 });
 
 /** Reads a step whose result is omitted if it is long. */
@@ -84,5 +84,5 @@ export const failedAttemptOf = (row: Row): FailedAttempt => ({
   status: integerOrNull(row, 'status'),
   retryAt: integerOrNull(row, 'retry_at'),
   ...(typeof row.thrown === 'string' ? { thrown: json<ErrorDetails>(row, 'thrown') } : {}),
-  ...(typeof row.exchange === 'string' ? { exchange: json<KeptExchange>(row, 'exchange') } : {}),
+  ...(typeof row.exchange === 'string' ? { exchange: json<StoredExchange>(row, 'exchange') } : {}),
 });

@@ -48,7 +48,7 @@ export const runRecordOf = (row: Row): RunRecord => ({
   result: resultOf(row),
   error: textOrNull(row, 'error'),
   dlqId: textOrNull(row, 'dlq_id'),
-  became:
+  recoveredAs:
     row.became_key === null
       ? null
       : {

@@ -2,7 +2,7 @@
 import { EverstepError, type LiveChange } from '@everstep/sdk';
 import { Command } from 'commander';
 import { instant, json, jsonLine, printable, type Shell, table } from '../../output.js';
-import { untilSignal } from '../../shutdown.js';
+import { waitForSignal } from '../../shutdown.js';
 import { openClient, withConnection } from '../connection-options.js';
 
 const RETRY_DELAY_MS = 1_000;
@@ -38,7 +38,7 @@ export function liveCommand(shell: Shell): Command {
   return command.action(async () => {
     const { client, options } = await openClient<{ readonly json?: boolean; readonly once?: boolean }>(command, shell);
     const stopController = new AbortController();
-    void untilSignal().then(() => stopController.abort());
+    void waitForSignal().then(() => stopController.abort());
     for (let isFirst = true; !stopController.signal.aborted; isFirst = false) {
       try {
         for await (const change of client.live.changes({ signal: stopController.signal })) {

@@ -8,7 +8,7 @@ import { UsageError } from '../../exit-codes.js';
 import { instant, json, printable, type Shell, shorten, styled, table } from '../../output.js';
 import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 import { flowControlLimits } from '../control/flow-control-limits.js';
-import { filtersOf, hasFilter, withFilters } from '../filter-options.js';
+import { filtersOf, hasValues, withFilters } from '../filter-options.js';
 import { failureCallbackCommand } from '../runs/failure-callbacks.js';
 import { overridesIn, withOverrides } from '../runs/run-settings.js';
 import { dlqCheckCommand } from '../runs/run-tools.js';
@@ -91,7 +91,7 @@ type Selection =
 function selectionOf(dlqId: string | undefined, command: Command): Selection {
   const options = command.opts<SelectionOptions>();
   const filter = filtersOf(DEAD_LETTER_FILTERS, command);
-  const isBulk = options.all === true || hasFilter(filter) || options.count !== undefined;
+  const isBulk = options.all === true || hasValues(filter) || options.count !== undefined;
   if (dlqId !== undefined) {
     if (isBulk) throw new UsageError('Give either a dead letter id or --all with filters, not both.');
     return { dlqId };
@@ -141,7 +141,7 @@ async function recover(
   const bulkOverrides = { ...overridesIn(command, BULK_OVERRIDES), failureCallback };
   const flowControl = flowControlOf(options);
   if ('dlqId' in selection) {
-    if (hasFilter(bulkOverrides)) {
+    if (hasValues(bulkOverrides)) {
       throw new UsageError(
         'A single dead letter accepts --new-run-id, --set-retries and --set-flow-control*. The other options require --all.',
       );
@@ -215,7 +215,7 @@ function deleteCommand(shell: Shell): Command {
         return;
       }
       // The API requires a filter for a deletion; --all without one selects everything.
-      const isFiltered = hasFilter({ ...selection.filter, count: undefined });
+      const isFiltered = hasValues({ ...selection.filter, count: undefined });
       const filter = isFiltered ? selection.filter : { ...selection.filter, fromDate: 0 };
       let cursor: string | undefined;
       do {

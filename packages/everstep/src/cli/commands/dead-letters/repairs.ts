@@ -9,7 +9,7 @@ import { EXIT, UsageError } from '../../exit-codes.js';
 import { json, type Shell } from '../../output.js';
 import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
 import { flowControlLimits } from '../control/flow-control-limits.js';
-import { filtersOf, hasFilter, withFilters } from '../filter-options.js';
+import { filtersOf, hasValues, withFilters } from '../filter-options.js';
 import { overridesIn, withOverrides } from '../runs/run-settings.js';
 import { progressLine, repairItemTable, repairReport, repairTable } from './repair-report.js';
 
@@ -57,7 +57,7 @@ function overridesOf(command: Command, options: PlanOptions): RepairOverrides {
     periodMs: period === undefined ? undefined : durationMs('--set-flow-control period')(period),
   };
   const { retries, retryDelay, labels } = overridesIn(command, OVERRIDES);
-  return { retries, retryDelay, labels, ...(hasFilter(flowControl) ? { flowControl } : {}) };
+  return { retries, retryDelay, labels, ...(hasValues(flowControl) ? { flowControl } : {}) };
 }
 
 /** Waits until all dead letters of the plan are selected. Resolves with the repair. */
@@ -84,8 +84,8 @@ function planCommand(shell: Shell): Command {
     if (!action) throw new UsageError(`<action> must be one of ${ACTIONS.join(', ')}; got "${text}"`);
     const { client, options } = await openClient<PlanOptions>(command, shell);
     const filter = filtersOf(REPAIR_FILTERS, command);
-    if (!hasFilter(filter) && !options.all) throw new UsageError('Give at least one filter, or --all.');
-    const effectiveFilter = hasFilter(filter) ? filter : { fromDate: 0 };
+    if (!hasValues(filter) && !options.all) throw new UsageError('Give at least one filter, or --all.');
+    const effectiveFilter = hasValues(filter) ? filter : { fromDate: 0 };
     const repair = await waitForPlan(
       client,
       await client.repairs.plan(action, { filter: effectiveFilter, overrides: overridesOf(command, options) }),

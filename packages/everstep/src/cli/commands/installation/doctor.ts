@@ -54,11 +54,11 @@ export function doctorCommand(shell: Shell, finish: (code: number) => void): Com
       const maxBackupAgeMs = parseAge(maxBackupAge);
       const config = configOf(command, 'serve', shell);
       // The modules are loaded only here, because no other command needs both stores.
-      const [{ examine }, { probe }] = await Promise.all([
+      const [{ runChecks }, { probe }] = await Promise.all([
         import('../../doctor/doctor.js'),
         import('../../doctor/server-probe.js'),
       ]);
-      const findings = await examine(config, {
+      const findings = await runChecks(config, {
         backups: backups === undefined ? null : resolve(shell.cwd, backups),
         maxBackupAgeMs,
         probe,

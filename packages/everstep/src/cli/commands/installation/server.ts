@@ -9,7 +9,7 @@ import type { RunningServer } from '../../../main.js';
 import { writeNextSteps } from '../../demo/next-steps.js';
 import { EXIT } from '../../exit-codes.js';
 import { displayPath, type Screen, type Shell, styled } from '../../output.js';
-import { untilSignal } from '../../shutdown.js';
+import { waitForSignal } from '../../shutdown.js';
 import { configOf, withConfig } from './config-options.js';
 
 const DESCRIPTIONS: Readonly<Record<Mode, readonly [string, string]>> = {
@@ -82,7 +82,7 @@ function dashboardText(
   const dashboardLine = `Dashboard: ${styled(screen, 'cyan', `${server.managementUrl}/`)}`;
   if (!server.credentials) return dashboardLine;
   const credentialsLocation =
-    server.start === 'known' || !canPrintSecrets(screen, config) ? `in ${credentialsPath(config)}` : 'below';
+    server.start === 'existing' || !canPrintSecrets(screen, config) ? `in ${credentialsPath(config)}` : 'below';
   return `${dashboardLine} (sign in with the email and API key ${credentialsLocation})`;
 }
 
@@ -90,7 +90,7 @@ function dashboardText(
 async function runServer(config: Config, screen: Screen): Promise<number> {
   // From here on, a signal shuts the server down gracefully, even during startup.
   // With TLS, SIGHUP reloads the certificate.
-  const stopSignal = untilSignal({ stopsOnHangUp: config.tls === null });
+  const stopSignal = waitForSignal({ stopsOnHangUp: config.tls === null });
   // The modules are loaded only here, because no other command needs the server.
   const [{ startServer }, { createDemo }] = await Promise.all([import('../../../main.js'), import('../../demo/demo.js')]);
   const demo = config.demo ? createDemo(config, screen) : null;

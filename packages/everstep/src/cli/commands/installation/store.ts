@@ -32,8 +32,8 @@ function statusCommand(shell: Shell): Command {
     .option('--instance <id>', 'show only this queue instance')
     .option('--json', JSON_HELP)
     .action(async (options: StoreOptions & { instance?: string }) => {
-      const { administer, distributionState, locationsOf, serversOf } = await loadSharding();
-      const status = await administer(urlOf(options, shell), async (client) => {
+      const { withPrimaryConnection, distributionState, locationsOf, serversOf } = await loadSharding();
+      const status = await withPrimaryConnection(urlOf(options, shell), async (client) => {
         const { version, pending } = await distributionState(client);
         const isDistributed = pending.length === 0;
         const instanceFilter = options.instance === undefined ? {} : { only: options.instance };
@@ -82,13 +82,13 @@ function distributeCommand(shell: Shell): Command {
     .option('--yes', 'distribute the tables')
     .option('--json', JSON_HELP)
     .action(async (options: StoreOptions & { shards: number; yes?: boolean }) => {
-      const { administer, createTables, distribute, distributionState } = await loadSharding();
+      const { withPrimaryConnection, createTables, distribute, distributionState } = await loadSharding();
       const { screen, printError } = shell;
       const url = urlOf(options, shell);
       // The check comes first, so that a database that cannot be distributed is not changed.
-      await administer(url, distributionState);
+      await withPrimaryConnection(url, distributionState);
       if (options.yes) await createTables(url);
-      const state = await administer(url, async (client) => {
+      const state = await withPrimaryConnection(url, async (client) => {
         const initialState = await distributionState(client);
         if (options.yes !== true) return initialState;
         await distribute(client, {
@@ -122,8 +122,10 @@ function moveCommand(shell: Shell): Command {
     .option(STORE_FLAG, STORE_HELP)
     .option('--json', JSON_HELP)
     .action(async (instanceId: string, options: StoreOptions & { to: string }) => {
-      const { administer, moveInstance } = await loadSharding();
-      const location = await administer(urlOf(options, shell), (client) => moveInstance(client, { instanceId, to: options.to }));
+      const { withPrimaryConnection, moveInstance } = await loadSharding();
+      const location = await withPrimaryConnection(urlOf(options, shell), (client) =>
+        moveInstance(client, { instanceId, to: options.to }),
+      );
       if (options.json) return shell.screen.write(json(location));
       shell.screen.write(`${location.instanceId} is on ${location.server}, in shard ${location.shard}.\n`);
     });

@@ -8,7 +8,7 @@ import { pageOf } from '../../journal-page.js';
 import { duration, instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
 import { RunProgressPrinter } from '../../run-progress.js';
 import { type ClientOptions, openClient, withConnection } from '../connection-options.js';
-import { filtersOf, hasFilter, withFilters } from '../filter-options.js';
+import { filtersOf, hasValues, withFilters } from '../filter-options.js';
 import { explainCommand } from './explain.js';
 import { attemptsCommand, searchRunsCommand } from './run-search.js';
 import { checkCommand, compareCommand, forkCommand, lineageCommand } from './run-tools.js';
@@ -83,7 +83,7 @@ function showRun(screen: Screen, run: RunJournal): void {
   const field = (name: string, value: string | undefined) => {
     if (value !== undefined) screen.write(`${styled(screen, 'dim', name.padEnd(10))}${printable(value)}\n`);
   };
-  const { workflowRunOrigin: origin, workflowRunBecame: became } = run;
+  const { workflowRunOrigin: origin, workflowRunBecame: successor } = run;
   field('run', run.workflowRunId);
   field('state', run.workflowState);
   field('waiting', run.waiting?.text);
@@ -94,7 +94,7 @@ function showRun(screen: Screen, run: RunJournal): void {
   field('flow key', run.flowControlKey);
   field('dlq', run.dlqId);
   field('from', origin && originText(origin));
-  field('successor', became && `${became.workflowRunId} by ${became.kind}`);
+  field('successor', successor && `${successor.workflowRunId} by ${successor.kind}`);
   for (const child of run.invokedRuns ?? []) field('invoked', `${child.workflowRunId} ${child.workflowState}`);
   field('error', run.error);
   field('result', run.result === undefined ? undefined : JSON.stringify(run.result));
@@ -131,7 +131,7 @@ function cancelCommand(shell: Shell): Command {
     const { client, options } = await openClient<CancelOptions>(command, shell);
     const { workflowUrl, exact: workflowUrlExactMatch } = options;
     const filters = { ...filtersOf(CANCEL_FILTERS, command), workflowUrl };
-    if (hasFilter(filters) === runIds.length > 0) throw new UsageError('Specify either run ids or filters, not both.');
+    if (hasValues(filters) === runIds.length > 0) throw new UsageError('Specify either run ids or filters, not both.');
     const [onlyId] = runIds;
     let canceledCount = 1;
     // With a single id, a run that is missing or not active is an error.

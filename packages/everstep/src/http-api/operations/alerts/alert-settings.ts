@@ -16,7 +16,12 @@ import {
 } from '../../../contract/alerts/alerts.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { patternOption } from '../../../contract/patterns.js';
-import { type AlertDestination, type AlertRule, type LifecycleWebhook, shownUrl } from '../../../engine/alerts/alert-settings.js';
+import {
+  type AlertDestination,
+  type AlertRule,
+  displayUrl,
+  type LifecycleWebhook,
+} from '../../../engine/alerts/alert-settings.js';
 import { isTimeZone } from '../../../engine/alerts/quiet-hours.js';
 import type { SettingsRefusal } from '../../../engine/alerts/settings-changes.js';
 import type { MailRecipients } from '../../../ports/mail-recipients.js';
@@ -27,7 +32,7 @@ import { parseDestination } from '../../parameters/destination.js';
 import { InvalidValueError, quoteValue } from '../../parameters/value-errors.js';
 import { optional } from '../../presenters/optional.js';
 import { conditionOf } from './conditions.js';
-import { type AlertObject, noSuchObject, refusalError } from './refusals.js';
+import { type AlertObject, alertObjectNotFound, refusalError } from './refusals.js';
 
 const TAG = 'Alerts';
 const PATH = '/v2/alerts';
@@ -45,7 +50,7 @@ const missingBody = (): ApiError => new ApiError('bad-body', 'the request body i
 const presentDestination = (destination: AlertDestination, secret: string | null = null): AlertDestinationEntry => ({
   name: destination.name,
   kind: destination.kind,
-  url: shownUrl(destination),
+  url: displayUrl(destination),
   ...(destination.kind === 'email' ? { to: [...destination.to] } : {}),
   ...(secret === null ? {} : { secret }),
   createdAt: destination.createdAt,
@@ -196,7 +201,7 @@ const testAlertDestination = operation({
     const destination = service.alerts.settings({ instanceId }).destinations.find((item) => item.name === name);
     if (destination?.kind === 'email') recipientsOf(context);
     const outcome = await service.alerts.test({ instanceId, name });
-    if (outcome === 'not-found') throw noSuchObject('alert destination', name);
+    if (outcome === 'not-found') throw alertObjectNotFound('alert destination', name);
     if (outcome === 'too-many-tests')
       throw new ApiError(
         'conflict',

@@ -12,14 +12,14 @@ const MAX_COUNT: Readonly<Record<AlertObject, number>> = {
   'lifecycle webhook': LIMITS.maxLifecycleWebhooks,
 };
 
-export const noSuchObject = (objectKind: AlertObject, name: string): ApiError =>
+export const alertObjectNotFound = (objectKind: AlertObject, name: string): ApiError =>
   new ApiError('not-found', `${objectKind} ${quoteValue(name)} not found`);
 
 /** Returns the error of a rejected change. */
 export function refusalError(refusal: SettingsRefusal, objectKind: AlertObject, name: string): ApiError {
   switch (refusal) {
     case 'not-found':
-      return noSuchObject(objectKind, name);
+      return alertObjectNotFound(objectKind, name);
     case 'too-many':
       return new ApiError(
         'conflict',

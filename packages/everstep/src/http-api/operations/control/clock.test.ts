@@ -79,7 +79,7 @@ describe('a virtual clock', () => {
     [{ kind: 'in-the-past', now: NOW_MS }, 400, /the clock is at 2030-01-01T00:00:00\.000Z/],
     [{ kind: 'too-many-instants', now: NOW_MS, fired: 9, instants: 5 }, 400, /after 5 due times.*Advance it in smaller steps/],
     [{ kind: 'not-quiet', now: NOW_MS, fired: 1, waitedMs: 120_000 }, 503, /after 2m.*the clock is at 2030-01-01/],
-    [{ kind: 'given-up', now: NOW_MS, fired: 1 }, 503, /was canceled/],
+    [{ kind: 'canceled', now: NOW_MS, fired: 1 }, 503, /was canceled/],
   ];
   for (const [outcome, status, message] of STOPPED) {
     test(`describes the outcome ${outcome.kind}`, async () => {

@@ -61,7 +61,7 @@ function moveResult(outcome: MoveOutcome): { readonly now: number; readonly fire
         'unavailable',
         `due work is still running after ${formatDuration(outcome.waitedMs)}, for example a slow step; the clock is at ${isoOf(outcome.now)}. Advance it again when the work is done`,
       );
-    case 'given-up':
+    case 'canceled':
       throw new ApiError('unavailable', 'the request was canceled or the server is stopping');
   }
 }

@@ -2,7 +2,7 @@
 
 import { InstanceSettingsPatch, InstanceSettingsSchema, SigningKeysSchema } from '../../../contract/service.js';
 import type { InstanceSettings, RetentionRule, RetentionState } from '../../../engine/runs/run.js';
-import { change, OWN_ENTRY, secretRead } from '../../audited/audit-rule.js';
+import { change, secretRead, WRITES_OWN_ENTRY } from '../../audited/audit-rule.js';
 import { operation, respond } from '../../operation.js';
 
 export const getSigningKeys = operation({
@@ -23,7 +23,7 @@ export const getSigningKeys = operation({
 
 export const rotateSigningKeys = operation({
   operationId: 'rotateSigningKeys',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: 'Signing keys',
   summary: 'Rotate the signing keys',
   description: 'The next key becomes the current key, and a new next key is created. The change takes effect immediately.',

@@ -9,13 +9,13 @@ import { type Operation, operation, respond } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
 import { presentSchedule } from '../../presenters/schedule.js';
 import { countRuns } from './schedule-runs.js';
-import { noSuchSchedule, SchedulePath, timesFor } from './schedules.js';
+import { parseCronFields, SchedulePath, scheduleNotFound } from './schedules.js';
 
 /** Returns the new times, or undefined if they do not change. Throws ApiError if they are invalid. */
 function timesOf({ cron, timezone }: ScheduleChange, schedule: Schedule): Pick<Schedule, 'cron' | 'timeZone'> | undefined {
   if (cron === undefined && timezone === undefined) return undefined;
   const fields = { cronField: '"cron"', timeZoneField: '"timezone"', code: 'bad-body' } as const;
-  return timesFor({ cron: cron ?? schedule.cron, timeZone: timezone }, schedule.timeZone, fields);
+  return parseCronFields({ cron: cron ?? schedule.cron, timeZone: timezone }, schedule.timeZone, fields);
 }
 
 function labelsOf({ labels }: ScheduleChange): readonly string[] | undefined {
@@ -44,7 +44,7 @@ const changeSchedule = operation({
   async handle({ path: { scheduleId }, body: patch = {} }, context, { instanceId }) {
     const { reads, service } = context;
     const schedule = await reads.schedules.findSchedule({ instanceId, scheduleId });
-    if (!schedule) throw noSuchSchedule(scheduleId);
+    if (!schedule) throw scheduleNotFound(scheduleId);
     const times = timesOf(patch, schedule);
     const labels = labelsOf(patch);
     const body = patch.body === undefined ? undefined : Buffer.from(patch.body, 'utf8');
@@ -59,7 +59,7 @@ const changeSchedule = operation({
       ...(labels === undefined ? {} : { labels }),
     };
     const editedSchedule = await service.schedules.edit({ instanceId, scheduleId, edit });
-    if (!editedSchedule) throw noSuchSchedule(scheduleId);
+    if (!editedSchedule) throw scheduleNotFound(scheduleId);
     return respond(200, presentSchedule(editedSchedule));
   },
 });

@@ -11,7 +11,7 @@ import { change } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, respond } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
 import { allowNamedObjects } from '../../quotas/named-objects.js';
-import { noSuchSchedule, SchedulePath } from './schedules.js';
+import { SchedulePath, scheduleNotFound } from './schedules.js';
 
 const TAG = 'Schedules';
 
@@ -48,7 +48,7 @@ const listScheduleTicks = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { scheduleId }, query: { count } }, { reads, service }, { instanceId }) {
     const schedule = await reads.schedules.findSchedule({ instanceId, scheduleId });
-    if (!schedule) throw noSuchSchedule(scheduleId);
+    if (!schedule) throw scheduleNotFound(scheduleId);
     return respond(200, { fires: [...nextTicks(schedule, service.now(), count ?? LIMITS.scheduleFiresDefault)] });
   },
 });
@@ -80,7 +80,7 @@ const runSchedule = operation({
   async handle({ path: { scheduleId } }, context, { instanceId }) {
     const { service, reads } = context;
     const schedule = await reads.schedules.findSchedule({ instanceId, scheduleId });
-    if (!schedule) throw noSuchSchedule(scheduleId);
+    if (!schedule) throw scheduleNotFound(scheduleId);
     allowSize(context, instanceId, schedule.payload.body);
     const runs = await countRuns(context, schedule);
     if (runs === 0) throw noEndpoints(scheduleId);
@@ -103,7 +103,7 @@ const runSchedule = operation({
       case 'too-large':
         throw new ApiError('body-too-large', outcome.message);
       case 'not-found':
-        throw noSuchSchedule(scheduleId);
+        throw scheduleNotFound(scheduleId);
     }
   },
 });

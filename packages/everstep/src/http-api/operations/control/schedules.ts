@@ -25,7 +25,7 @@ const DEFAULT_TIME_ZONE = 'UTC';
 const TIME_ZONE_IN_CRON = /^\s*CRON_TZ=/;
 
 export const SchedulePath = Type.Object({ scheduleId: Text(LIMITS.maxRunIdLength, { description: 'Id of the schedule.' }) });
-export const noSuchSchedule = (scheduleId: string): ApiError =>
+export const scheduleNotFound = (scheduleId: string): ApiError =>
   new ApiError('not-found', `schedule ${quoteValue(scheduleId)} not found`);
 
 /** Names of the expression and the time zone in the request, and the code of an error. */
@@ -36,7 +36,7 @@ interface TimeFields {
 }
 
 /** Returns the cron expression and its time zone. Throws ApiError if they are invalid, or if the time zone is given twice. */
-export function timesFor(
+export function parseCronFields(
   { cron, timeZone }: { readonly cron: string; readonly timeZone: string | undefined },
   defaultTimeZone: string,
   { cronField, timeZoneField, code }: TimeFields,
@@ -50,12 +50,12 @@ export function timesFor(
   throw new ApiError(code, `${problem}: ${parsedCron.message}`);
 }
 
-/** Returns the cron expression and the time zone in the headers. Throws ApiError like `timesFor`. */
+/** Returns the cron expression and the time zone in the headers. Throws ApiError like `parseCronFields`. */
 export const cronOf = (
   { Cron: cron, 'Cron-Timezone': timeZone }: Pick<ScheduleHeaders, 'Cron' | 'Cron-Timezone'>,
   { dialect }: RequestContext,
 ): Pick<Schedule, 'cron' | 'timeZone'> =>
-  timesFor({ cron, timeZone }, DEFAULT_TIME_ZONE, {
+  parseCronFields({ cron, timeZone }, DEFAULT_TIME_ZONE, {
     cronField: dialect.spell('Cron'),
     timeZoneField: dialect.spell('Cron-Timezone'),
     code: 'bad-header',
@@ -168,7 +168,7 @@ const getSchedule = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { scheduleId } }, { reads }, { instanceId }) {
     const schedule = await reads.schedules.findSchedule({ instanceId, scheduleId });
-    if (!schedule) throw noSuchSchedule(scheduleId);
+    if (!schedule) throw scheduleNotFound(scheduleId);
     return respond(200, presentSchedule(schedule));
   },
 });
@@ -186,7 +186,7 @@ const deleteSchedule = operation({
   responses: { 200: DeletedSchedule },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { scheduleId } }, { service }, { instanceId }) {
-    if (!(await service.schedules.delete({ instanceId, scheduleId }))) throw noSuchSchedule(scheduleId);
+    if (!(await service.schedules.delete({ instanceId, scheduleId }))) throw scheduleNotFound(scheduleId);
     return respond(200, { deleted: 1 });
   },
 });
@@ -206,7 +206,7 @@ const pauseOperation = (verb: 'pause' | 'resume', summary: string, description: 
     errors: ['bad-parameter', 'not-found'],
     async handle({ path: { scheduleId } }, { service }, { instanceId }) {
       const schedule = await service.schedules.pause({ instanceId, scheduleId, paused: verb === 'pause' });
-      if (!schedule) throw noSuchSchedule(scheduleId);
+      if (!schedule) throw scheduleNotFound(scheduleId);
       return respond(200, presentSchedule(schedule));
     },
   });

@@ -6,7 +6,7 @@ import { readSignedOrigin } from '../../../accounts/instances/signed-origins.js'
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { KeySetSchema, SignatureSettingsPatch, SignatureSettingsSchema } from '../../../contract/signatures.js';
-import { OWN_ENTRY, secretRead } from '../../audited/audit-rule.js';
+import { secretRead, WRITES_OWN_ENTRY } from '../../audited/audit-rule.js';
 import { type ApiContext, openOperation, operation, respond } from '../../operation.js';
 import { Text } from '../../parameters/values.js';
 
@@ -55,7 +55,7 @@ export const getSignatureSettings = operation({
 
 export const updateSignatureSettings = operation({
   operationId: 'updateSignatureSettings',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: 'Signing keys',
   summary: 'Update the signature settings',
   description: 'Fields that are absent keep their value. Returns all settings.',
@@ -78,7 +78,7 @@ export const updateSignatureSettings = operation({
 
 export const rotateKeyPairs = operation({
   operationId: 'rotateKeyPairs',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: 'Signing keys',
   summary: 'Rotate the Ed25519 key pairs',
   description:

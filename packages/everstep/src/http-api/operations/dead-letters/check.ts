@@ -5,7 +5,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { CheckDeadLetters, DeadLetterChecks, type RunCheck, RunChecks } from '../../../contract/run-tools.js';
 import type { DeadLetterRecord, RunRecord } from '../../../ports/stores/store.js';
 import type { CheckedRun } from '../../../runtime/services/workflow-service.js';
-import { ONLY_READS } from '../../audited/audit-rule.js';
+import { READ_ONLY } from '../../audited/audit-rule.js';
 import { operation, respond } from '../../operation.js';
 import { presentReference } from '../../presenters/run.js';
 import { RunIdPath, requireRun, workflowCreatedAt } from '../runs/runs.js';
@@ -43,7 +43,7 @@ export const checkRun = operation({
 
 export const checkDeadLetters = operation({
   operationId: 'checkDeadLetters',
-  audit: ONLY_READS,
+  audit: READ_ONLY,
   tag: 'Dead letter queue',
   summary: 'Check whether endpoints can replay failed runs',
   description: `Checks at most ${LIMITS.checksMax} runs per request, newest first. Repeat the request with the returned cursor and the same filter until the cursor is empty. ${CHECK_DESCRIPTION}`,

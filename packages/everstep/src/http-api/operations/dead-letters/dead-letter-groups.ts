@@ -3,13 +3,13 @@
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { DeadLetterGroup, DeadLetterGroupPage, GROUP_KINDS, GroupStateSchema } from '../../../contract/dead-letter-groups.js';
-import { OWN_ENTRY } from '../../audited/audit-rule.js';
+import { WRITES_OWN_ENTRY } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
 import { AnyOf } from '../../parameters/multi-value.js';
 import { Cursor, UnixMs } from '../../parameters/values.js';
 import { presentGroup, presentTotals } from '../../presenters/dead-letter-group.js';
 import { deadLetterQuery, Fingerprint, isEmptyRange } from '../filters.js';
-import { markGroup, noSuchGroup } from './group-changes.js';
+import { groupNotFound, markGroup } from './group-changes.js';
 import { triageOperations } from './group-triage.js';
 
 const TAG = 'Dead letter queue';
@@ -97,7 +97,7 @@ const getGroup = operation({
   async handle({ path: { fingerprint } }, { reads, service }, { instanceId }) {
     const now = service.now();
     const group = await reads.deadLetterGroups.find({ instanceId, fingerprint, now });
-    if (!group) throw noSuchGroup(fingerprint);
+    if (!group) throw groupNotFound(fingerprint);
     return respond(200, presentGroup(group, now, 'all'));
   },
 });
@@ -119,7 +119,7 @@ const MARKS = {
 const markOperation = (kind: keyof typeof MARKS): Operation =>
   operation({
     ...MARKS[kind],
-    audit: OWN_ENTRY,
+    audit: WRITES_OWN_ENTRY,
     tag: TAG,
     method: 'POST',
     path: `${PATH}/{fingerprint}/${kind}`,

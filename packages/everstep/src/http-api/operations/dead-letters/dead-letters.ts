@@ -14,7 +14,7 @@ import { DeadLetterOrder, deadLetterQuery, isEmptyRange } from '../filters.js';
 
 export const DlqIdPath = Type.Object({ dlqId: Text(LIMITS.maxRunIdLength, { description: 'Id of the dead letter entry.' }) });
 
-export const noSuchEntry = (dlqIds: readonly string[]): ApiError => {
+export const deadLetterNotFound = (dlqIds: readonly string[]): ApiError => {
   const shownIds = dlqIds.slice(0, 5).map(quoteValue).join(', ');
   const moreText = dlqIds.length > 5 ? ` and ${dlqIds.length - 5} more` : '';
   const cause = 'already resumed, restarted or deleted, or never existed';
@@ -79,7 +79,7 @@ export const getDeadLetter = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { dlqId }, request }, { reads }, { instanceId }) {
     const entry = await readDeadLetter(reads.deadLetters, { instanceId, dlqId }, request.reserve);
-    if (!entry) throw noSuchEntry([dlqId]);
+    if (!entry) throw deadLetterNotFound([dlqId]);
     const history = await callbackHistory(reads.deadLetters, entry);
     const [deletion] = await reads.repairs.scheduledDeletions({ instanceId, dlqIds: [dlqId] });
     return respond(200, presentDeadLetter(entry, deletion, history));

@@ -16,7 +16,7 @@ import {
   refuseSmallerCount,
   runBulk,
 } from './bulk.js';
-import { DlqIdPath, noSuchEntry } from './dead-letters.js';
+import { DlqIdPath, deadLetterNotFound } from './dead-letters.js';
 
 export const deleteDeadLetter = operation({
   operationId: 'deleteDeadLetter',
@@ -31,8 +31,8 @@ export const deleteDeadLetter = operation({
   responses: { 200: DeletedDeadLetter },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { dlqId } }, { service }, { instanceId }) {
-    const outcome = await service.deadLetters.delete({ instanceId, dlqIds: [dlqId], whenMissing: 'fail' });
-    if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
+    const outcome = await service.deadLetters.delete({ instanceId, dlqIds: [dlqId], onMissing: 'fail' });
+    if (outcome.kind === 'missing') throw deadLetterNotFound(outcome.dlqIds);
     return respond(200, { deleted: 1 });
   },
 });
@@ -62,8 +62,8 @@ export const deleteDeadLetters = operation({
       refuseCursorWithIds(query.cursor);
       const dlqIds = distinctDlqIds(requestedIds);
       refuseSmallerCount(dlqIds, query.count);
-      const outcome = await service.deadLetters.delete({ instanceId, dlqIds, whenMissing: 'fail' });
-      if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
+      const outcome = await service.deadLetters.delete({ instanceId, dlqIds, onMissing: 'fail' });
+      if (outcome.kind === 'missing') throw deadLetterNotFound(outcome.dlqIds);
       return respond(200, { deleted: outcome.count, cursor: '' });
     }
     if (!hasFilter(query)) {
@@ -73,7 +73,7 @@ export const deleteDeadLetters = operation({
       );
     }
     const page = await runBulk(context, { operation: 'dlq-delete', instanceId, query, matchRunId: 'prefix' }, async (dlqIds) => {
-      const outcome = await service.deadLetters.delete({ instanceId, dlqIds, whenMissing: 'skip' });
+      const outcome = await service.deadLetters.delete({ instanceId, dlqIds, onMissing: 'skip' });
       return Array.from({ length: outcome.kind === 'deleted' ? outcome.count : 0 });
     });
     return respond(200, { deleted: page.done.length, cursor: page.cursor });

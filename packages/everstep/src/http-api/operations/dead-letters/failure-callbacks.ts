@@ -6,7 +6,7 @@ import type { CallbackOutcome } from '../../../runtime/services/workflow-service
 import { allowSpending } from '../../admission/plan-limits.js';
 import { change } from '../../audited/audit-rule.js';
 import { operation, respond } from '../../operation.js';
-import { DlqIdPath, noSuchEntry } from './dead-letters.js';
+import { DlqIdPath, deadLetterNotFound } from './dead-letters.js';
 
 const PATH = '/v2/workflows/dlq/callback/{dlqId}';
 const OTHER_PATHS = ['/v2/dlq/callback/{dlqId}'] as const;
@@ -17,7 +17,7 @@ export function requireSuccess(outcome: CallbackOutcome, dlqId: string): void {
     case 'done':
       return;
     case 'not-found':
-      throw noSuchEntry([dlqId]);
+      throw deadLetterNotFound([dlqId]);
     case 'not-possible':
       throw new ApiError('callback-not-possible', outcome.why);
   }

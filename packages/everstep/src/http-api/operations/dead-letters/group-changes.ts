@@ -9,7 +9,7 @@ import type { ApiContext, RequestContext } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
 import { presentGroup } from '../../presenters/dead-letter-group.js';
 
-export const noSuchGroup = (fingerprint: string): ApiError =>
+export const groupNotFound = (fingerprint: string): ApiError =>
   new ApiError('not-found', `group ${quoteValue(fingerprint)} not found: it had no entries in the last month`);
 
 /** A change of a group, without its time and its author. */
@@ -47,6 +47,6 @@ export async function markGroup(
     throw new ApiError('conflict', `a group has at most ${LIMITS.maxGroupNotes} notes; delete one first`);
   if (outcome === 'no-such-note') throw new ApiError('not-found', 'the group has no note with this id');
   const group = outcome === 'done' ? await reads.deadLetterGroups.find({ instanceId, fingerprint, now }) : null;
-  if (!group) throw noSuchGroup(fingerprint);
+  if (!group) throw groupNotFound(fingerprint);
   return presentGroup(group, now, 'all');
 }

@@ -10,7 +10,7 @@ import {
 } from '../../../contract/dead-letter-groups.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { patternOption } from '../../../contract/patterns.js';
-import { OWN_ENTRY } from '../../audited/audit-rule.js';
+import { WRITES_OWN_ENTRY } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
 import { Fingerprint } from '../filters.js';
@@ -20,7 +20,7 @@ const DAY_MS = 86_400_000;
 const PATH = '/v2/workflows/dlq/groups/{fingerprint}';
 const GroupFingerprint = Fingerprint('Fingerprint of the group.');
 const commonSettings = {
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: 'Dead letter queue',
   unknownQuery: 'refuse',
   pathParameters: Type.Object({ fingerprint: GroupFingerprint }),

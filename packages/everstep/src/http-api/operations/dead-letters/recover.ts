@@ -12,7 +12,7 @@ import { allowRuns, startAllowedRuns } from '../../admission/plan-limits.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
-import { ChosenId } from '../../parameters/values.js';
+import { ClientSuppliedId } from '../../parameters/values.js';
 import { presentReference } from '../../presenters/run.js';
 import { allowOverrides } from '../../quotas/named-objects.js';
 import {
@@ -32,14 +32,14 @@ import {
   runBulk,
   type TakeEntries,
 } from './bulk.js';
-import { DlqIdPath, noSuchEntry } from './dead-letters.js';
+import { DlqIdPath, deadLetterNotFound } from './dead-letters.js';
 
 export type RecoverKind = Exclude<RecoverCommand['kind'], 'retry'>;
 
 export const OverrideHeaders = Type.Object(overrideHeaders);
 const SingleOverrideHeaders = Type.Object({
   ...overrideHeaders,
-  'Workflow-RunId': Type.Optional(ChosenId(LIMITS.maxRunIdLength, { description: 'Id of the new run.' })),
+  'Workflow-RunId': Type.Optional(ClientSuppliedId(LIMITS.maxRunIdLength, { description: 'Id of the new run.' })),
 });
 
 export const RECOVER_TEXTS = {
@@ -103,7 +103,7 @@ export async function recover(
     case 'recovered':
       return outcome.runs;
     case 'missing':
-      throw noSuchEntry(outcome.dlqIds);
+      throw deadLetterNotFound(outcome.dlqIds);
     case 'run-id-taken':
       throw new ApiError(
         'run-id-taken',
@@ -151,7 +151,7 @@ function singleOperation(kind: RecoverKind): Operation {
       const overrides = overridesOf({ headers, headersByFamily }, { context, request, instanceId });
       const workflowRunId = headers['Workflow-RunId'];
       const runs = await recover(
-        { kind, instanceId, dlqIds: [dlqId], whenMissing: 'fail', overrides, workflowRunId },
+        { kind, instanceId, dlqIds: [dlqId], onMissing: 'fail', overrides, workflowRunId },
         context,
         request,
       );
@@ -198,10 +198,10 @@ function bulkOperation(kind: RecoverKind): Operation {
         refuseCursorWithIds(query.cursor);
         const dlqIds = distinctDlqIds(query.dlqIds);
         refuseSmallerCount(dlqIds, query.count);
-        const runs = await recover({ ...command, dlqIds, whenMissing: 'fail' }, context, request);
+        const runs = await recover({ ...command, dlqIds, onMissing: 'fail' }, context, request);
         return respond(200, { workflowRuns: runs.map(presentReference), cursor: '' });
       }
-      const take: TakeEntries<RunReference> = (dlqIds) => recover({ ...command, dlqIds, whenMissing: 'skip' }, context, request);
+      const take: TakeEntries<RunReference> = (dlqIds) => recover({ ...command, dlqIds, onMissing: 'skip' }, context, request);
       const bulkQuery: BulkQuery = query;
       const matchRunId = kind === 'resume' ? 'prefix' : 'exact';
       const page = await runBulk(context, { operation: `dlq-${kind}`, instanceId, query: bulkQuery, matchRunId }, take);

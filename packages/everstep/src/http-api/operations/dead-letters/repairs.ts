@@ -22,7 +22,7 @@ import { parseRetryDelay } from '../../../engine/schedules/retry-delay.js';
 import type { RepairRecord } from '../../../ports/stores/repair-store.js';
 import type { DeadLetterFilter } from '../../../ports/stores/store.js';
 import type { RepairChange, RepairStartSettings } from '../../../runtime/services/workflow-service.js';
-import { change, OWN_ENTRY } from '../../audited/audit-rule.js';
+import { change, WRITES_OWN_ENTRY } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
 import { storeFilterOf } from '../../parameters/filters.js';
 import { DEFAULT_PERIOD_MS } from '../../parameters/flow-control-value.js';
@@ -271,7 +271,7 @@ const listRepairItems = operation({
 
 const startRepair = operation({
   operationId: 'startRepair',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Start a planned repair',
   description:
@@ -293,7 +293,7 @@ const startRepair = operation({
 
 const continueRepair = operation({
   operationId: 'continueRepair',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: TAG,
   summary: 'Continue a repair',
   description: 'Continues a repair that is paused or whose canary has passed.',
@@ -315,7 +315,7 @@ const continueRepair = operation({
 const stopOperation = (kind: 'pause' | 'abort', summary: string, description: string): Operation =>
   operation({
     operationId: `${kind}Repair`,
-    audit: OWN_ENTRY,
+    audit: WRITES_OWN_ENTRY,
     tag: TAG,
     summary,
     description,

@@ -6,7 +6,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { NotifiedWaiters, Waiters } from '../../../contract/events.js';
 import { allowSize } from '../../admission/plan-limits.js';
-import { IS_AN_EVENT } from '../../audited/audit-rule.js';
+import { RECORDED_BY_EVENT } from '../../audited/audit-rule.js';
 import { operation, type RequestContext, respond } from '../../operation.js';
 import { readValue } from '../../parameters/read-value.js';
 import { InvalidValueError, quoteValue } from '../../parameters/value-errors.js';
@@ -50,7 +50,7 @@ function contentOf(data: Uint8Array, { headers }: RequestContext): EventContent 
 
 export const notifyEvent = operation({
   operationId: 'notifyEvent',
-  audit: IS_AN_EVENT,
+  audit: RECORDED_BY_EVENT,
   scope: 'notify',
   tag: 'Events',
   summary: 'Notify workflows that wait for an event',
@@ -77,7 +77,7 @@ export const notifyEvent = operation({
 
 export const notifyRun = operation({
   operationId: 'notifyRun',
-  audit: IS_AN_EVENT,
+  audit: RECORDED_BY_EVENT,
   scope: 'notify',
   tag: 'Events',
   summary: 'Notify a run of an event',

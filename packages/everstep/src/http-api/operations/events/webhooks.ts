@@ -7,7 +7,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { WebhookTaken } from '../../../contract/events.js';
 import type { WebhookId } from '../../../runtime/services/workflow-service.js';
 import { allowSize } from '../../admission/plan-limits.js';
-import { IS_AN_EVENT } from '../../audited/audit-rule.js';
+import { RECORDED_BY_EVENT } from '../../audited/audit-rule.js';
 import { type ApiContext, type Method, type Operation, openOperation, type RequestContext, respond } from '../../operation.js';
 import type { ReceivedHeaders } from '../../parameters/prefixed-headers.js';
 import { Text } from '../../parameters/values.js';
@@ -54,7 +54,7 @@ export function contentOf(method: Method, body: Uint8Array, { headers, target }:
   };
 }
 
-export const noSuchWebhook = (): ApiError => new ApiError('not-found', 'webhook not found, or its run has ended');
+export const webhookNotFound = (): ApiError => new ApiError('not-found', 'webhook not found, or its run has ended');
 
 /** Throws ApiError if the body is larger than the plan of the run allows. An unknown webhook has no limit. */
 export async function allowWebhookBody(context: ApiContext, webhook: WebhookId, body: Uint8Array): Promise<void> {
@@ -68,7 +68,7 @@ export function webhookResponse(outcome: Awaited<ReturnType<ApiContext['service'
     case 'taken':
       return respond(200, { status: 'taken' as const });
     case 'not-found':
-      throw noSuchWebhook();
+      throw webhookNotFound();
     case 'too-many-kept':
       throw new ApiError(
         'too-many-events',
@@ -80,7 +80,7 @@ export function webhookResponse(outcome: Awaited<ReturnType<ApiContext['service'
 function webhookOperation(method: Method, operationId: string): Operation {
   return openOperation({
     operationId,
-    audit: IS_AN_EVENT,
+    audit: RECORDED_BY_EVENT,
     tag: 'Webhooks',
     summary: `Call a webhook with ${method}`,
     description:
@@ -97,7 +97,7 @@ function webhookOperation(method: Method, operationId: string): Operation {
     errors: ['bad-parameter', 'body-too-large', 'not-found', 'too-many-events'],
     async admit({ path }, { service }) {
       const instanceId = await service.events.instanceOfWebhook({ eventId: String(path.eventId) });
-      if (instanceId === null) throw noSuchWebhook();
+      if (instanceId === null) throw webhookNotFound();
     },
     async handle({ path: { eventId }, body, request }, context) {
       await allowWebhookBody(context, { eventId }, body);

@@ -1,6 +1,6 @@
 /** Lists the attempts of a run with their requests and responses. */
 import Type from 'typebox';
-import { LIMITS, PART } from '../../../config/limits.js';
+import { LIMITS, PART_LIMITS } from '../../../config/limits.js';
 import { RunAttempts } from '../../../contract/attempts.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { runKeyOfMessage } from '../../../engine/ids.js';
@@ -27,12 +27,12 @@ async function openAttemptSource(
   runKey: string,
   reserve: RequestContext['reserve'],
 ): Promise<AttemptSource | null> {
-  const history = await store.runHistory({ runKey, bounds: PART, maxOutBytes: LIMITS.maxInlineBytes });
+  const history = await store.runHistory({ runKey, bounds: PART_LIMITS, maxOutBytes: LIMITS.maxInlineBytes });
   if (!history) return null;
   const { longestOutBytes } = await store.journalSize({ runKey });
   const payloadBytes = (await store.payloadHead({ runKey }))?.bodyBytes ?? 0;
   await reserve(2 * Math.max(historyBytes(history), longestOutBytes + payloadBytes));
-  const readOptions = { runKey, bounds: PART, exchanges: true } as const;
+  const readOptions = { runKey, bounds: PART_LIMITS, exchanges: true } as const;
   return {
     run: history.run,
     payload: await store.loadPayload({ runKey }),

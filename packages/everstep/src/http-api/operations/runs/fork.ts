@@ -6,7 +6,7 @@ import { ForkedRun, ForkRequest } from '../../../contract/run-tools.js';
 import type { ForkRequest as EngineForkRequest } from '../../../engine/runs/fork.js';
 import type { RunRecord } from '../../../ports/stores/store.js';
 import { allowRuns, allowSize, overQuota, startAllowedRuns } from '../../admission/plan-limits.js';
-import { OWN_ENTRY } from '../../audited/audit-rule.js';
+import { WRITES_OWN_ENTRY } from '../../audited/audit-rule.js';
 import { operation, respond } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
 import { REDACTED } from '../../presenters/redaction.js';
@@ -38,7 +38,7 @@ function refusePlaceholder(run: RunRecord, text: string | null, field: string): 
 
 export const forkRun = operation({
   operationId: 'forkRun',
-  audit: OWN_ENTRY,
+  audit: WRITES_OWN_ENTRY,
   tag: 'Runs',
   summary: 'Fork a run from one of its steps',
   description:

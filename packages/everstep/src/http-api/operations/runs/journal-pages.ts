@@ -1,5 +1,5 @@
 /** Reads a journal in pages, and later only its new entries. */
-import { PART } from '../../../config/limits.js';
+import { PART_LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { RunJournal } from '../../../contract/runs.js';
 import { CALLBACK_SLOT } from '../../../engine/runs/run.js';
@@ -8,7 +8,7 @@ import type { Position, RunRecord } from '../../../ports/stores/store.js';
 import type { RequestContext } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
 import { journalLists, presentJournal } from '../../presenters/run.js';
-import { historyBytes, requireWholeResult } from '../../read-models/run-histories.js';
+import { historyBytes, requireFullResult } from '../../read-models/run-histories.js';
 import { waitOf } from '../../read-models/waits.js';
 import type { JournalDeps } from './journals.js';
 
@@ -55,7 +55,7 @@ export async function journalPageOf(
   { from, count, maxOutBytes }: JournalPageOptions,
   { reserve }: Pick<RequestContext, 'reserve'>,
 ): Promise<JournalPage> {
-  const query = { runKey, bounds: { maxRows: count, maxBytes: PART.maxBytes }, maxOutBytes, exchanges: true } as const;
+  const query = { runKey, bounds: { maxRows: count, maxBytes: PART_LIMITS.maxBytes }, maxOutBytes, exchanges: true } as const;
   const history = await store.runHistory(query);
   if (!history) throw new ApiError('not-found', `run ${quoteValue(workflowRunId)} was removed`);
   const isFirstPage = from.step === 0 && from.attempts === null && from.knownAttempts === 0;
@@ -71,11 +71,11 @@ export async function journalPageOf(
       : await store.listAttempts({ ...query, from: from.attempts });
   const page = {
     ...history,
-    run: await requireWholeResult(store, history.run),
+    run: await requireFullResult(store, history.run),
     steps: steps.items,
     attempts: attempts.items.slice(from.knownAttempts),
   };
-  const callbackAttempts = await store.listAttempts({ runKey, bounds: PART, from: null, slot: CALLBACK_SLOT });
+  const callbackAttempts = await store.listAttempts({ runKey, bounds: PART_LIMITS, from: null, slot: CALLBACK_SLOT });
   const journal = presentJournal(
     { ...page, attempts: callbackAttempts.items },
     isFirstPage ? await store.loadPayload({ runKey }) : null,

@@ -1,5 +1,5 @@
 /** Builds journals of runs: a short journal in one piece, a long one while it is sent. */
-import { LIMITS, PART } from '../../../config/limits.js';
+import { LIMITS, PART_LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { RunJournal } from '../../../contract/runs.js';
 import { CALLBACK_SLOT } from '../../../engine/runs/run.js';
@@ -18,7 +18,7 @@ import {
 } from '../../presenters/run.js';
 import { invokedByStep } from '../../presenters/step-fields.js';
 import type { RunReads } from '../../read-models/reads.js';
-import { historyBytes, isWhole, requireWholeResult } from '../../read-models/run-histories.js';
+import { historyBytes, isCompleteHistory, requireFullResult } from '../../read-models/run-histories.js';
 import { waitOf } from '../../read-models/waits.js';
 import { StreamedList, streamedResponse } from '../../responses/streamed-json.js';
 
@@ -50,22 +50,24 @@ async function streamJournal(
   const invokedRuns = invokedByStep(invoked);
   const lists = {
     steps: new StreamedList(
-      mapParts(readSteps(store, { runKey, bounds: PART, below: journalLength }), (steps) =>
+      mapParts(readSteps(store, { runKey, bounds: PART_LIMITS, below: journalLength }), (steps) =>
         steps.map((step) => presentJournalStep(step, redact, invokedRuns)),
       ),
     ),
     tasks: new StreamedList(
-      mapParts(readTasks(store, { runKey, bounds: PART }), (tasks) => tasks.map((task) => presentTask(task, redact))),
+      mapParts(readTasks(store, { runKey, bounds: PART_LIMITS }), (tasks) => tasks.map((task) => presentTask(task, redact))),
     ),
     attempts: new StreamedList(
-      mapParts(readAttempts(store, { runKey, bounds: PART }), (attempts) => attempts.filter(isRunAttempt).map(presentAttempt)),
+      mapParts(readAttempts(store, { runKey, bounds: PART_LIMITS }), (attempts) =>
+        attempts.filter(isRunAttempt).map(presentAttempt),
+      ),
     ),
   };
   // The failure callback has few attempts, so they are read at once.
-  const { items: attempts } = await store.listAttempts({ runKey, bounds: PART, from: null, slot: CALLBACK_SLOT });
-  const wholeHistory = { ...history, attempts, run: await requireWholeResult(store, run) };
+  const { items: attempts } = await store.listAttempts({ runKey, bounds: PART_LIMITS, from: null, slot: CALLBACK_SLOT });
+  const fullHistory = { ...history, attempts, run: await requireFullResult(store, run) };
   return streamedResponse<RunJournal>(
-    presentJournal(wholeHistory, await store.loadPayload({ runKey }), lists, await waitOf(service, history)),
+    presentJournal(fullHistory, await store.loadPayload({ runKey }), lists, await waitOf(service, history)),
   );
 }
 
@@ -76,12 +78,12 @@ export async function journalOf(
   { reserve }: Pick<RequestContext, 'reserve'>,
 ): Promise<RunJournal> {
   const { store, service } = deps;
-  const history = await store.runHistory({ runKey, bounds: PART, maxOutBytes: LIMITS.partBytes });
+  const history = await store.runHistory({ runKey, bounds: PART_LIMITS, maxOutBytes: LIMITS.partBytes });
   if (!history) throw new ApiError('not-found', `run ${quoteValue(workflowRunId)} was removed`);
   const payloadBytes = (await store.payloadHead({ runKey }))?.bodyBytes ?? 0;
-  if (!isWhole(history) || payloadBytes > LIMITS.partBytes) return streamJournal(deps, history, payloadBytes, reserve);
+  if (!isCompleteHistory(history) || payloadBytes > LIMITS.partBytes) return streamJournal(deps, history, payloadBytes, reserve);
   await reserve(historyBytes(history) + payloadBytes);
   const payload = await store.loadPayload({ runKey });
-  const wholeHistory = { ...history, run: await requireWholeResult(store, history.run) };
-  return presentJournal(wholeHistory, payload, journalLists(history), await waitOf(service, history));
+  const fullHistory = { ...history, run: await requireFullResult(store, history.run) };
+  return presentJournal(fullHistory, payload, journalLists(history), await waitOf(service, history));
 }

@@ -13,7 +13,7 @@ import { Cursor, Duration, Text, UnixMs } from '../../parameters/values.js';
 import { presentJournalStep, presentReference, presentResult } from '../../presenters/run.js';
 import type { InvokedByStep } from '../../presenters/step-fields.js';
 import type { RunReads } from '../../read-models/reads.js';
-import { requireWholeResult } from '../../read-models/run-histories.js';
+import { requireFullResult } from '../../read-models/run-histories.js';
 import { journalPageOf, parseJournalPosition, positionText } from './journal-pages.js';
 import { journalOf } from './journals.js';
 
@@ -146,7 +146,7 @@ export const getRunResult = operation({
     const isRedacted = access === 'read-only';
     const resultOf = async (endedRun: RunRecord): Promise<RunResult> => {
       await request.reserve(2 * omittedResultBytes(endedRun));
-      return presentResult(await requireWholeResult(reads.runs, endedRun), isRedacted);
+      return presentResult(await requireFullResult(reads.runs, endedRun), isRedacted);
     };
     if (run.status !== 'active') return respond(200, await resultOf(run));
     const timeoutMs = query.timeout ?? LIMITS.defaultResultWaitMs;

@@ -8,7 +8,7 @@ import { ErrorBody } from '../../../contract/errors.js';
 import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import { TriggeredRun } from '../../../contract/runs.js';
 import { allowSize } from '../../admission/plan-limits.js';
-import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
+import { RECORDED_BY_RUN } from '../../audited/audit-rule.js';
 import { type ApiContext, operation, type RequestContext, respond } from '../../operation.js';
 import { validate } from '../../parameters/json-body.js';
 import { readPrefixedHeaders } from '../../parameters/prefixed-headers.js';
@@ -106,7 +106,7 @@ async function triggerItem(rawItem: unknown, { context, request, caller, newName
 
 export const triggerRuns = operation({
   operationId: 'triggerRuns',
-  audit: IS_ITS_OWN_RECORD,
+  audit: RECORDED_BY_RUN,
   scope: 'trigger',
   tag: 'Runs',
   summary: 'Start multiple workflow runs',

@@ -6,7 +6,7 @@ import { OVERRIDE_HEADERS, SETTING_HEADERS, type SettingHeader, type SettingTabl
 import { isWorkerUrl } from '../../../ports/workers.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
 import {
-  ChosenId,
+  ClientSuppliedId,
   Duration,
   FlowControlValue,
   Labels,
@@ -27,7 +27,7 @@ const SCHEMA_FACTORIES = {
   duration: ({ minMs, maxMs, description, examples }: SettingOf<'duration'>) =>
     Duration({ minMs, maxMs: LIMITS[maxMs] }, { description, examples: [...examples] }),
   expression: ({ description, examples }: SettingOf<'expression'>) => RetryDelay({ description, examples: [...examples] }),
-  id: ({ description, maxLength }: SettingOf<'id'>) => ChosenId(LIMITS[maxLength], { description }),
+  id: ({ description, maxLength }: SettingOf<'id'>) => ClientSuppliedId(LIMITS[maxLength], { description }),
   'flow-control-limits': ({ description, examples }: SettingOf<'flow-control-limits'>) =>
     FlowControlValue({ description, examples: [...examples] }),
   labels: ({ description }: SettingOf<'labels'>) => Labels({ description }),
@@ -70,7 +70,7 @@ export const ScheduleHeaders = Type.Object({
     Text(MAX_TIME_ZONE_LENGTH, { description: 'IANA name of the time zone, for example `Europe/Berlin`.' }),
   ),
   'Schedule-Id': Type.Optional(
-    ChosenId(LIMITS.maxRunIdLength, {
+    ClientSuppliedId(LIMITS.maxRunIdLength, {
       description: 'Id of the schedule. An existing schedule with the id is replaced. Default: a generated id.',
     }),
   ),
@@ -81,7 +81,7 @@ export type ScheduleHeaders = StaticDecode<typeof ScheduleHeaders>;
 /** Headers of a trigger. */
 export const TriggerHeaders = Type.Object({
   'Workflow-RunId': Type.Optional(
-    ChosenId(LIMITS.maxRunIdLength, {
+    ClientSuppliedId(LIMITS.maxRunIdLength, {
       description:
         'Id of the run. If an active run has the id, no run is created and the response contains the existing run with `deduplicated: true`.',
     }),

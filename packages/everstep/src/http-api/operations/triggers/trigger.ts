@@ -4,11 +4,11 @@ import Type from 'typebox';
 import { permits } from '../../../accounts/tokens/token-scopes.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ActiveRun, RunResult, TriggeredRun } from '../../../contract/runs.js';
-import { omittedResultBytes, withWholeResult } from '../../../ports/stores/history-parts.js';
-import type { RunRecord, WholeRunRecord } from '../../../ports/stores/store.js';
+import { omittedResultBytes, withFullResult } from '../../../ports/stores/history-parts.js';
+import type { FullRunRecord, RunRecord } from '../../../ports/stores/store.js';
 import type { TriggerCommand, TriggerOutcome } from '../../../runtime/services/workflow-service.js';
 import { allowRuns, allowSize, startAllowedRuns } from '../../admission/plan-limits.js';
-import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
+import { RECORDED_BY_RUN } from '../../audited/audit-rule.js';
 import { type ApiContext, operation, type RequestContext, respond } from '../../operation.js';
 import { quoteValue } from '../../parameters/value-errors.js';
 import { optional } from '../../presenters/optional.js';
@@ -60,19 +60,19 @@ export const stringOrNull = (value: string | readonly string[] | undefined): str
  * Reads the whole result. Returns null if there is not enough memory for it, or if the run was removed: an error would make the
  * client start the run again.
  */
-async function readResult(run: RunRecord, { reads }: ApiContext, { reserve }: RequestContext): Promise<WholeRunRecord | null> {
+async function readResult(run: RunRecord, { reads }: ApiContext, { reserve }: RequestContext): Promise<FullRunRecord | null> {
   try {
     await reserve(2 * omittedResultBytes(run));
   } catch (error) {
     if (error instanceof ApiError && error.code === 'unavailable') return null;
     throw error;
   }
-  return withWholeResult(reads.runs, run);
+  return withFullResult(reads.runs, run);
 }
 
 export const triggerRun = operation({
   operationId: 'triggerRun',
-  audit: IS_ITS_OWN_RECORD,
+  audit: RECORDED_BY_RUN,
   scope: 'trigger',
   tag: 'Runs',
   summary: 'Start a workflow run',

@@ -32,7 +32,7 @@ function runOf(status: RunRecord['status'], redact?: Redaction): RunRecord {
     result: null,
     error: null,
     dlqId: null,
-    became: null,
+    recoveredAs: null,
   };
 }
 

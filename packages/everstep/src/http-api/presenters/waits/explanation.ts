@@ -2,9 +2,9 @@
 import { parseWorkerUrl, STEP_TYPES, type StepType } from '@everstep/sdk/protocol';
 import type { ExplanationResponse, Reason } from '../../../contract/explanation.js';
 import type { Redaction } from '../../../engine/runs/run.js';
-import type { ExplainedTask, Explanation, QueuedBecause, WaitReason } from '../../../runtime/services/workflow-service.js';
+import type { ExplainedTask, Explanation, NoSlotReason, WaitReason } from '../../../runtime/services/workflow-service.js';
 import { optional } from '../optional.js';
-import { shownUrl } from '../redaction.js';
+import { redactUrl } from '../redaction.js';
 import { presentReference, stateOfRun } from '../run.js';
 
 const isoOf = (ms: number): string => new Date(ms).toISOString();
@@ -23,7 +23,7 @@ function flowControlMessage({ key, place, waiting, because, until }: FlowControl
   return `${position}: ${cause}${until === null ? '' : `; the next delivery can start at ${isoOf(until)}`}.`;
 }
 
-const NO_SLOT_CAUSES: Readonly<Record<QueuedBecause, string>> = {
+const NO_SLOT_CAUSES: Readonly<Record<NoSlotReason, string>> = {
   slots: 'all slots are in use',
   plan: 'the queue instance has reached the parallelism limit of its plan',
   'fair-share': 'the account has used its fair share of slots',
@@ -33,7 +33,7 @@ const NO_SLOT_CAUSES: Readonly<Record<QueuedBecause, string>> = {
   memory: 'the events and requests that its run sends need more memory than its account has available',
 };
 
-const queuedMessage = (because: QueuedBecause | null): string =>
+const queuedMessage = (because: NoSlotReason | null): string =>
   `Due, waiting for a delivery slot${because === null ? '' : `: ${NO_SLOT_CAUSES[because]}`}.`;
 
 /** Presents a reason. The URL of a call is hidden if the run redacts the data that it depends on. */
@@ -116,7 +116,7 @@ export function presentReason(reason: WaitReason, isCall: boolean, redact: Redac
     case 'queued':
       return { kind, message: queuedMessage(reason.because ?? null), ...optional('because', reason.because ?? null) };
     case 'in-flight': {
-      const url = isCall ? shownUrl(reason.url, redact) : reason.url;
+      const url = isCall ? redactUrl(reason.url, redact) : reason.url;
       return { kind, message: `The request to ${url} is in flight.`, url };
     }
   }

@@ -15,7 +15,7 @@ import type { DeadLetterFilter, RunReference } from '../../../ports/stores/store
 import { bulkChange, change } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
 import { DlqIds, distinctDlqIds } from '../../operations/dead-letters/bulk.js';
-import { DlqIdPath, noSuchEntry } from '../../operations/dead-letters/dead-letters.js';
+import { DlqIdPath, deadLetterNotFound } from '../../operations/dead-letters/dead-letters.js';
 import { OVERRIDE_FAMILIES, OverrideHeaders, overridesOf, recover } from '../../operations/dead-letters/recover.js';
 import { isEmptyRange } from '../../operations/filters.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
@@ -130,7 +130,7 @@ const getEntry = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { dlqId }, request }, { reads }, { instanceId }) {
     const entry = await readDeadLetter(reads.deadLetters, { instanceId, dlqId }, request.reserve);
-    if (!entry) throw noSuchEntry([dlqId]);
+    if (!entry) throw deadLetterNotFound([dlqId]);
     return respond(200, presentDlqMessage(entry));
   },
 });
@@ -149,8 +149,8 @@ const deleteEntry = operation({
   responses: { 200: Empty },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { dlqId } }, { service }, { instanceId }) {
-    const outcome = await service.deadLetters.delete({ instanceId, dlqIds: [dlqId], whenMissing: 'fail' });
-    if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
+    const outcome = await service.deadLetters.delete({ instanceId, dlqIds: [dlqId], onMissing: 'fail' });
+    if (outcome.kind === 'missing') throw deadLetterNotFound(outcome.dlqIds);
     return respond(200, undefined);
   },
 });
@@ -204,7 +204,7 @@ const deleteEntries = operation({
     if (matchesNothing) return respond(200, { deleted: 0 });
     const { dlqIds, cursor } = await nextBatch('dlq-messages-delete', query, context, instanceId);
     if (dlqIds.length === 0) return respond(200, { ...cursor, deleted: 0 });
-    const outcome = await context.service.deadLetters.delete({ instanceId, dlqIds, whenMissing: 'skip' });
+    const outcome = await context.service.deadLetters.delete({ instanceId, dlqIds, onMissing: 'skip' });
     return respond(200, { ...cursor, deleted: outcome.kind === 'deleted' ? outcome.count : 0 });
   },
 });
@@ -244,9 +244,9 @@ const retryEntry = operation({
   errors: RETRY_ERRORS,
   async handle({ path: { dlqId }, headers, headersByFamily, request }, context, { instanceId }) {
     const overrides = overridesOf({ headers, headersByFamily }, { context, request, instanceId });
-    const command = { kind: 'retry', instanceId, dlqIds: [dlqId], whenMissing: 'fail', overrides } as const;
+    const command = { kind: 'retry', instanceId, dlqIds: [dlqId], onMissing: 'fail', overrides } as const;
     const [run] = await recover(command, context, request);
-    if (!run) throw noSuchEntry([dlqId]);
+    if (!run) throw deadLetterNotFound([dlqId]);
     return respond(201, present(run));
   },
 });
@@ -273,8 +273,8 @@ const retryEntries = operation({
     const overrides = overridesOf({ headers, headersByFamily }, { context, request, instanceId });
     const { dlqIds, cursor } = await nextBatch('dlq-messages-retry', query, context, instanceId);
     if (dlqIds.length === 0) return respond(201, { ...cursor, responses: [] });
-    const whenMissing = query.dlqIds ? 'fail' : 'skip';
-    const runs = await recover({ kind: 'retry', instanceId, dlqIds, whenMissing, overrides }, context, request);
+    const onMissing = query.dlqIds ? 'fail' : 'skip';
+    const runs = await recover({ kind: 'retry', instanceId, dlqIds, onMissing, overrides }, context, request);
     return respond(201, { ...cursor, responses: runs.map(present) });
   },
 });

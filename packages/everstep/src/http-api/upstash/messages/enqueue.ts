@@ -2,7 +2,7 @@
 
 import Type from 'typebox';
 import { ApiError } from '../../../contract/error-codes.js';
-import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
+import { RECORDED_BY_RUN } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
 import { destinationOf } from '../../operations/triggers/trigger.js';
 import { quoteValue } from '../../parameters/value-errors.js';
@@ -25,7 +25,7 @@ function queueOf(path: string): { readonly queue: string; readonly prefix: strin
 
 const enqueue = operation({
   operationId: 'enqueueMessage',
-  audit: IS_ITS_OWN_RECORD,
+  audit: RECORDED_BY_RUN,
   scope: 'trigger',
   tag: 'Messages',
   summary: 'Enqueue a message',

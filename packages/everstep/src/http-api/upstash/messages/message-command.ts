@@ -2,7 +2,7 @@
 import type { Caller } from '../../../accounts/tokens/caller.js';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
-import { fitsInPaths } from '../../../dialects/ids-in-paths.js';
+import { isPathSafe } from '../../../dialects/path-safe-ids.js';
 import type { FailureCallback, RunSettings } from '../../../engine/runs/run.js';
 import type { MessageCommand, MessageDestination } from '../../../runtime/services/workflow-service.js';
 import { allowTimeout } from '../../admission/plan-limits.js';
@@ -26,7 +26,7 @@ const NAME = /^[A-Za-z0-9._-]+$/;
 
 /** Checks the name of a queue or URL group. Throws ApiError. */
 export function checkName(name: string, subject: string): string {
-  if (NAME.test(name) && fitsInPaths(name) && name.length <= LIMITS.maxQueueNameLength) return name;
+  if (NAME.test(name) && isPathSafe(name) && name.length <= LIMITS.maxQueueNameLength) return name;
   throw new ApiError(
     'bad-parameter',
     `${subject} must consist of letters, digits, hyphens, periods and underscores, have at most ${LIMITS.maxQueueNameLength} characters, and not be "." or "..", but is ${quoteValue(name)}`,

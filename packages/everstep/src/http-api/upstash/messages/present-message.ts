@@ -1,11 +1,11 @@
 /** Converts messages, dead letters and message events to responses of this dialect. */
 import type { FailureCallback, FlowControl, MessageSettings, RunPayload, RunSettings } from '../../../engine/runs/run.js';
-import type { DeadLetterRecord, WholeDeadLetter } from '../../../ports/stores/store.js';
+import type { DeadLetterRecord, FullDeadLetter } from '../../../ports/stores/store.js';
 import type { MessageEvent, MessageRecord } from '../../../runtime/services/workflow-service.js';
 import { presentBytes, presentDeadLetter, sentHeaders } from '../../presenters/dead-letter.js';
 import { presentFailureFunction } from '../../presenters/failure-function.js';
 import { optional } from '../../presenters/optional.js';
-import { shownBody, shownHeaders } from '../../presenters/redaction.js';
+import { redactBody, redactHeaders } from '../../presenters/redaction.js';
 import type { CallbackHistory } from '../../read-models/dead-letter-pages.js';
 import type { DlqMessage, LogEntry, MessageEntry } from '../shapes.js';
 
@@ -48,7 +48,7 @@ export function presentMessage({ run, retried, nextAttemptAt }: MessageRecord, p
     ...presentOrigin(message),
     method: message.method,
     header: sentHeaders(payload, redact),
-    ...presentBytes('body', 'bodyBase64', shownBody(payload.body, redact)),
+    ...presentBytes('body', 'bodyBase64', redactBody(payload.body, redact)),
     ...presentSettings(settings),
     notBefore: message.notBefore ?? run.createdAt,
     createdAt: run.createdAt,
@@ -76,7 +76,7 @@ const presentRunFields = ({ run, failureFunctionState, responseStatus }: DeadLet
       };
 
 /** Presents a dead letter. `history` is set for a run if the response to its failure callback is shown. */
-export function presentDlqMessage(entry: WholeDeadLetter, history: CallbackHistory | null = null): DlqMessage {
+export function presentDlqMessage(entry: FullDeadLetter, history: CallbackHistory | null = null): DlqMessage {
   const { run } = entry;
   const { settings } = run;
   const { message } = settings;
@@ -113,7 +113,7 @@ export function presentDlqMessage(entry: WholeDeadLetter, history: CallbackHisto
 
 function presentCallbackHeaders(callback: FailureCallback | null | undefined, { redact }: RunSettings) {
   if (!callback || Object.keys(callback.headers).length === 0) return null;
-  return shownHeaders(Object.fromEntries(Object.entries(callback.headers).map(([name, value]) => [name, [value]])), redact);
+  return redactHeaders(Object.fromEntries(Object.entries(callback.headers).map(([name, value]) => [name, [value]])), redact);
 }
 
 export function presentEvent({ at, state, run, nextDeliveryAt, error, responseStatus }: MessageEvent): LogEntry {

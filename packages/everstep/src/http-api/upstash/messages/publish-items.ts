@@ -14,7 +14,7 @@ import { messageCommand } from './message-command.js';
 const present = ({ messageId, url, deduplicated }: PublishedMessage): PublishedItem =>
   deduplicated ? { messageId, url, deduplicated: true } : { messageId, url };
 
-const noSuchGroup = (name: string): ApiError =>
+const groupNotFound = (name: string): ApiError =>
   new ApiError('not-found', `URL group ${quoteValue(name)} does not exist or has no endpoints; add an endpoint first`);
 
 /** Returns the result of publishing a message. Throws ApiError if the message was not published. */
@@ -23,7 +23,7 @@ function resultOf(
   outcome: PublishOutcome | undefined,
 ): Exclude<ItemResult, { readonly error: string }> {
   if (!outcome) throw new Error('a message has no outcome');
-  if (outcome.kind === 'url-group-not-found') throw noSuchGroup(outcome.name);
+  if (outcome.kind === 'url-group-not-found') throw groupNotFound(outcome.name);
   const publishedItems = outcome.messages.map(present);
   const [firstItem] = publishedItems;
   return destination.kind === 'url' && firstItem ? firstItem : publishedItems;
@@ -51,7 +51,7 @@ async function allowMessage(
   let runs = 1;
   if (destination.kind === 'url-group') {
     const group = await context.service.urlGroups.find({ instanceId, name: destination.name });
-    if (!group || group.endpoints.length === 0) throw noSuchGroup(destination.name);
+    if (!group || group.endpoints.length === 0) throw groupNotFound(destination.name);
     runs = group.endpoints.length;
   }
   const bytes = allowPublication({ payload, settings: { ...settings, callback } }, runs, earlierBytes);

@@ -7,7 +7,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { ErrorBody } from '../../../contract/errors.js';
 import { requireScope } from '../../admission/authentication.js';
 import { allowCall, allowRuns, allowSize, startAllowedRuns } from '../../admission/plan-limits.js';
-import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
+import { RECORDED_BY_RUN } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
 import { destinationOf } from '../../operations/triggers/trigger.js';
 import { readJson, validate } from '../../parameters/json-body.js';
@@ -189,7 +189,7 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
 
 const publishBatch = operation({
   operationId: 'publishBatch',
-  audit: IS_ITS_OWN_RECORD,
+  audit: RECORDED_BY_RUN,
   scope: 'trigger',
   tag: 'Messages',
   summary: 'Publish a batch of items',
@@ -227,7 +227,7 @@ const publishBatch = operation({
 });
 const publishOperation = operation({
   operationId: 'publish',
-  audit: IS_ITS_OWN_RECORD,
+  audit: RECORDED_BY_RUN,
   scope: 'trigger',
   tag: 'Messages',
   summary: 'Publish one item',

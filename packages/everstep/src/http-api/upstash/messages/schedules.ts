@@ -12,7 +12,7 @@ import { allowSize, allowSpending } from '../../admission/plan-limits.js';
 import { allowPublication } from '../../admission/publication-size.js';
 import { change } from '../../audited/audit-rule.js';
 import { type ApiContext, type Operation, operation, respond } from '../../operation.js';
-import { cronOf, noSuchSchedule, putSchedule, SchedulePath } from '../../operations/control/schedules.js';
+import { cronOf, putSchedule, SchedulePath, scheduleNotFound } from '../../operations/control/schedules.js';
 import { FORWARD, ScheduleHeaders as NativeScheduleHeaders } from '../../operations/triggers/setting-headers.js';
 import { destinationOf, stringOrNull } from '../../operations/triggers/trigger.js';
 import { scheduledSettings } from '../../operations/triggers/trigger-command.js';
@@ -183,7 +183,7 @@ const getSchedule = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path }, { reads, service }, { instanceId }) {
     const schedule = await reads.schedules.findSchedule({ instanceId, scheduleId: path.scheduleId });
-    if (!schedule) throw noSuchSchedule(path.scheduleId);
+    if (!schedule) throw scheduleNotFound(path.scheduleId);
     const { lastRunId, settings } = schedule;
     if (lastRunId === null) return respond(200, present(schedule));
     const lastRun = settings.message
@@ -210,7 +210,7 @@ const pauseOperation = (action: 'pause' | 'resume', summary: string, description
     errors: ['bad-parameter', 'not-found'],
     async handle({ path }, { service }, { instanceId }) {
       const schedule = await service.schedules.pause({ instanceId, scheduleId: path.scheduleId, paused: action === 'pause' });
-      if (!schedule) throw noSuchSchedule(path.scheduleId);
+      if (!schedule) throw scheduleNotFound(path.scheduleId);
       return respond(200, undefined);
     },
   });

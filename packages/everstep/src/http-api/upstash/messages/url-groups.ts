@@ -23,7 +23,7 @@ const NAME_SUBJECT = 'the name of a URL group';
 const GroupPath = Type.Object({ urlGroupName: Text(LIMITS.maxQueueNameLength, { description: 'Name of the URL group' }) });
 const ENDPOINTS = '/v2/topics/{urlGroupName}/endpoints';
 const BODY_ERRORS: readonly ErrorCode[] = ['bad-parameter', 'bad-body', 'unsupported-media-type'];
-const noSuchGroup = (name: string): ApiError =>
+const groupNotFound = (name: string): ApiError =>
   new ApiError('not-found', `URL group ${quoteValue(name)} does not exist; add an endpoint to create it`);
 const endpointName = Text(LIMITS.maxQueueNameLength, { ...patternOption('storable'), description: 'Name of the endpoint' });
 
@@ -113,7 +113,7 @@ const removeEndpoints = operation({
     const endpoints = body?.endpoints ?? [];
     const unidentifiedIndex = endpoints.findIndex((endpoint) => endpoint.name === undefined && endpoint.url === undefined);
     if (unidentifiedIndex !== -1) throw new ApiError('bad-body', `endpoint ${unidentifiedIndex} requires a name or a url`);
-    if (!(await service.urlGroups.removeEndpoints({ instanceId, name, endpoints }))) throw noSuchGroup(name);
+    if (!(await service.urlGroups.removeEndpoints({ instanceId, name, endpoints }))) throw groupNotFound(name);
     return respond(200, undefined);
   },
 });
@@ -148,7 +148,7 @@ const getGroup = operation({
   async handle({ path: { urlGroupName } }, { service }, { instanceId }) {
     const name = checkName(urlGroupName, NAME_SUBJECT);
     const group = await service.urlGroups.find({ instanceId, name });
-    if (!group) throw noSuchGroup(name);
+    if (!group) throw groupNotFound(name);
     return respond(200, present(group));
   },
 });
@@ -168,7 +168,7 @@ const deleteGroup = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { urlGroupName } }, { service }, { instanceId }) {
     const name = checkName(urlGroupName, NAME_SUBJECT);
-    if (!(await service.urlGroups.delete({ instanceId, name }))) throw noSuchGroup(name);
+    if (!(await service.urlGroups.delete({ instanceId, name }))) throw groupNotFound(name);
     return respond(200, undefined);
   },
 });

@@ -1,5 +1,5 @@
 /** Reads a long journal in parts, with the same entries as `wireJournal`. */
-import { PART } from '../../../config/limits.js';
+import { PART_LIMITS } from '../../../config/limits.js';
 import {
   firstEntry,
   type JournalSource,
@@ -18,7 +18,7 @@ import type { HistoryStore, ListedStep } from '../../../ports/stores/store.js';
 async function* groupOf(store: HistoryStore, runKey: string, firstStep: ListedStep): AsyncGenerator<readonly ListedStep[]> {
   let from: string | null = String(firstStep.index);
   while (from !== null) {
-    const part = await store.listSteps({ runKey, bounds: PART, maxOutBytes: 0, from });
+    const part = await store.listSteps({ runKey, bounds: PART_LIMITS, maxOutBytes: 0, from });
     const end = part.items.findIndex(({ group }) => group !== firstStep.group);
     yield end === -1 ? part.items : part.items.slice(0, end);
     if (end !== -1) return;
@@ -36,7 +36,7 @@ export async function* longJournal(
   const { runKey, payload, openSteps } = source;
   yield [firstEntry(runKey, payload)];
   let group: number | null = null;
-  for await (const part of readSteps(store, { runKey, bounds: PART, below: recordedCount })) {
+  for await (const part of readSteps(store, { runKey, bounds: PART_LIMITS, below: recordedCount })) {
     const entries: WireEntry[] = [];
     for (const step of part) {
       if (step.group !== group && step.concurrent > 1)

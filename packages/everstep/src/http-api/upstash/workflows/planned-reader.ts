@@ -1,14 +1,14 @@
-/** Reads call, wait and invoke steps in the format of the SDK. Throws Problem or ApiError. */
+/** Reads call, wait and invoke steps in the format of the SDK. Throws InvalidFieldError or ApiError. */
 import { JsonBoundsError, type PlannedStep, parseJson, WORKER_SCHEME } from '@everstep/sdk/protocol';
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
-import { Problem, readFields } from '../../../dialects/frame-fields.js';
+import { InvalidFieldError, readFields } from '../../../dialects/frame-fields.js';
 import { runIdProblem } from '../../../dialects/upstash/wire.js';
 import { FAILURE_CALLBACK_FORWARD, FORWARD, settingHeaders } from '../../operations/triggers/setting-headers.js';
 import { parseDestination } from '../../parameters/destination.js';
 import { InvalidValueError, quoteValue } from '../../parameters/value-errors.js';
-import { ChosenId, Duration } from '../../parameters/values.js';
+import { ClientSuppliedId, Duration } from '../../parameters/values.js';
 import { encodeBody } from '../../responses/encoded-bytes.js';
 import { headerText, readKnownHeaders } from '../item-headers.js';
 import type { BatchItem } from '../messages/batch-items.js';
@@ -27,7 +27,7 @@ const DELIVERY_HEADERS = {
 const CallHeaders = Type.Object({ ...DELIVERY_HEADERS, Method: Type.Optional(Type.String()) });
 const InvokeHeaders = Type.Object({
   ...DELIVERY_HEADERS,
-  'Workflow-RunId': Type.Optional(ChosenId(LIMITS.maxRunIdLength, {})),
+  'Workflow-RunId': Type.Optional(ClientSuppliedId(LIMITS.maxRunIdLength, {})),
   Label: settingHeaders.Label,
   'Failure-Callback': settingHeaders['Failure-Callback'],
 });
@@ -71,24 +71,24 @@ function jsonFields(body: Uint8Array): Readonly<Record<string, unknown>> {
   try {
     return readFields(parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')), 'the body');
   } catch (error) {
-    if (error instanceof JsonBoundsError) throw new Problem(`the body is JSON that exceeds a limit: ${error.message}`);
-    if (error instanceof SyntaxError) throw new Problem('the body must be JSON');
+    if (error instanceof JsonBoundsError) throw new InvalidFieldError(`the body is JSON that exceeds a limit: ${error.message}`);
+    if (error instanceof SyntaxError) throw new InvalidFieldError('the body must be JSON');
     throw error;
   }
 }
 
 function requireRunId(runId: unknown): string {
   if (typeof runId === 'string' && runId !== '') return runId;
-  throw new Problem('the id of the run that the step belongs to is missing');
+  throw new InvalidFieldError('the id of the run that the step belongs to is missing');
 }
 
 /** Reads a call step. The item is the request that the server makes; its callback headers identify the step. */
 export function readCall({ destination, headers, body }: BatchItem): OwnedStep {
   const { values, families } = readKnownHeaders(CallHeaders, [FORWARD], headers);
   const method = (values.Method ?? 'POST').toUpperCase();
-  if (!METHODS.includes(method)) throw new Problem(`the method of a call must be one of ${METHODS.join(', ')}`);
+  if (!METHODS.includes(method)) throw new InvalidFieldError(`the method of a call must be one of ${METHODS.join(', ')}`);
   if (body.byteLength > LIMITS.maxCallBodyBytes)
-    throw new Problem(
+    throw new InvalidFieldError(
       `the body of a call has ${body.byteLength} bytes, over the limit of ${LIMITS.maxCallBodyBytes} (maxCallBodyBytes)`,
     );
   const { stepId, name } = stepHead({
@@ -124,11 +124,11 @@ export function readInvoke({ destination, headers, body }: BatchItem): OwnedStep
   const callbackUrl = values['Failure-Callback'];
   const { 'Workflow-RunId': invokedRunId, Label: labels } = values;
   const problem = runIdProblem(invokedRunId ?? '');
-  if (problem !== null) throw new Problem(`the id of the invoked run ${problem}`);
-  if (request.body !== undefined && typeof request.body !== 'string') throw new Problem('body must be a string');
+  if (problem !== null) throw new InvalidFieldError(`the id of the invoked run ${problem}`);
+  if (request.body !== undefined && typeof request.body !== 'string') throw new InvalidFieldError('body must be a string');
   // The invoked run would speak the protocol of its invoker, which workers do not.
   if (destination.startsWith(WORKER_SCHEME))
-    throw new Problem(
+    throw new InvalidFieldError(
       `${quoteValue(destination)} is served by workers, so @upstash/workflow cannot invoke it; trigger it in a step, with a client of @everstep/sdk`,
     );
   const invoke = {
@@ -153,7 +153,7 @@ export function readInvoke({ destination, headers, body }: BatchItem): OwnedStep
 export function readWait(eventId: string, body: Uint8Array, runIdHeader: string | undefined): OwnedStep {
   const request = jsonFields(body);
   const { stepId, name, type } = stepHead(readFields(request.step, 'step'));
-  if (type !== 'Wait' && type !== 'WaitForWebhook') throw new Problem('step.stepType must be Wait or WaitForWebhook');
+  if (type !== 'Wait' && type !== 'WaitForWebhook') throw new InvalidFieldError('step.stepType must be Wait or WaitForWebhook');
   const timeoutMs =
     request.timeout === undefined ? LIMITS.defaultWaitMs : durationMs(request.timeout, 'timeout', LIMITS.maxWaitMs);
   return { workflowRunId: requireRunId(runIdHeader), step: { stepId, name, type, eventIds: [eventId], timeoutMs } };

@@ -10,9 +10,9 @@ import { formatDuration } from '../../parameters/duration.js';
 import { sentHeaders } from '../../presenters/dead-letter.js';
 import { presentFailureFunction } from '../../presenters/failure-function.js';
 import { optional } from '../../presenters/optional.js';
-import { shownBody, shownHeaders, shownJson, shownUrl } from '../../presenters/redaction.js';
+import { redactBody, redactHeaders, redactJson, redactUrl } from '../../presenters/redaction.js';
 import { presentRunLog } from '../../presenters/run-log.js';
-import type { ShownHistory } from '../../read-models/run-histories.js';
+import type { ListedHistory } from '../../read-models/run-histories.js';
 import { encodeBody } from '../../responses/encoded-bytes.js';
 import type { FailureFunction, LoggedRun, LoggedStep, StepGroup } from './run-log-schemas.js';
 
@@ -21,17 +21,17 @@ export interface InvokedRun {
   /** Includes the result if the page has space for it. */
   readonly run: RunRecord;
   /** `bodyLeftOut` is the size of a body that is omitted for lack of space; `body` is then empty. */
-  readonly payload: ShownPayload | null;
+  readonly payload: ListedPayload | null;
 }
 
-export interface ShownPayload extends RunPayload {
+export interface ListedPayload extends RunPayload {
   readonly bodyLeftOut?: number;
 }
 
 /** Input for the log of one run. */
 export interface LogSource {
-  readonly history: ShownHistory;
-  readonly payload: ShownPayload | null;
+  readonly history: ListedHistory;
+  readonly payload: ListedPayload | null;
   /** Dead letter queue entry of the run. */
   readonly deadLetter: (DeadLetterRecord & Pick<DeadLetterBodies, 'responseBody'>) | null;
   /** The run that invoked this run. */
@@ -52,7 +52,7 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 /** Returns the body as text, or in base64 if it is not UTF-8. */
 function bodyText(body: Uint8Array, redact: Redaction | undefined): string {
-  return encodeBody(shownBody(body, redact)).data;
+  return encodeBody(redactBody(body, redact)).data;
 }
 
 const singleValueLists = (headers: Readonly<Record<string, string>>): HeaderMap =>
@@ -62,7 +62,7 @@ const singleValueLists = (headers: Readonly<Record<string, string>>): HeaderMap 
 function headerLists(value: unknown): HeaderMap {
   if (!isRecord(value)) return {};
   const lists = Object.entries(value).map(([name, values]) => [name, (Array.isArray(values) ? values : [values]).map(String)]);
-  return shownHeaders(Object.fromEntries(lists), undefined);
+  return redactHeaders(Object.fromEntries(lists), undefined);
 }
 
 /** Returns the data of an encoded body, or undefined for any other value. */
@@ -112,9 +112,9 @@ function taskFields(task: Task, redact: Redaction | undefined, trimBody: boolean
       const { call } = task;
       const body = call.body && !trimBody ? bodyText(Buffer.from(call.body.data, call.body.encoding), redact) : undefined;
       return {
-        callUrl: shownUrl(call.url, redact),
+        callUrl: redactUrl(call.url, redact),
         callMethod: call.method,
-        callHeaders: shownHeaders(singleValueLists(call.headers), redact),
+        callHeaders: redactHeaders(singleValueLists(call.headers), redact),
         ...optional('callBody', body),
         retries: call.retries ?? 0,
         ...optional('retryDelay', call.retryDelay),
@@ -131,7 +131,7 @@ function taskFields(task: Task, redact: Redaction | undefined, trimBody: boolean
 function outcomeFields({ run }: InvokedRun): Pick<LoggedStep, 'out' | 'outLeftOut'> {
   if (run.result === null) return optional('out', run.error);
   if (typeof run.result === 'object') return { outLeftOut: run.result.omittedBytes };
-  return { out: shownJson(run.result, run.settings.redact) };
+  return { out: redactJson(run.result, run.settings.redact) };
 }
 
 function invokedFields({ run, payload }: InvokedRun, trimBody: boolean): Partial<LoggedStep> {
@@ -236,7 +236,7 @@ function responseOf({ run, responseHeaders, responseBody }: NonNullable<LogSourc
   headers: HeaderMap;
 } {
   const { redact } = run.settings;
-  return { body: bodyText(responseBody, redact), headers: shownHeaders(responseHeaders, redact) };
+  return { body: bodyText(responseBody, redact), headers: redactHeaders(responseHeaders, redact) };
 }
 
 function failureFunctionOf({ history, deadLetter }: LogSource): FailureFunction | null {

@@ -5,11 +5,11 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { TriggeredRun } from '../../../contract/runs.js';
-import { Problem } from '../../../dialects/frame-fields.js';
+import { InvalidFieldError } from '../../../dialects/frame-fields.js';
 import { type WireEntry, wireJournal } from '../../../dialects/upstash/journal.js';
 import type { StepTask, Task } from '../../../engine/runs/run.js';
 import { allowCall, allowSize } from '../../admission/plan-limits.js';
-import { change, IS_A_STEP, IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
+import { change, RECORDED_BY_RUN, RECORDED_BY_STEP } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
 import { RunIdPath } from '../../operations/runs/runs.js';
 import { destinationOf, startTriggeredRun } from '../../operations/triggers/trigger.js';
@@ -22,7 +22,7 @@ import { headerText } from '../item-headers.js';
 import { longJournal } from './long-journal.js';
 import { readWait } from './planned-reader.js';
 import { requireSdkToken } from './sdk-token.js';
-import { checkVersion, runOver, stepsRefused, withStepRefusals } from './step-refusals.js';
+import { checkVersion, runOverError, stepsRefusedError, withStepRefusals } from './step-refusals.js';
 import { submit } from './submissions.js';
 import { startCommand } from './workflow-triggers.js';
 
@@ -112,7 +112,7 @@ const endRun = operation({
       return respond(200, { cancelled: kind === 'canceled' ? 1 : 0 });
     }
     if (body.byteLength > LIMITS.maxStepResultBytes)
-      throw stepsRefused(
+      throw stepsRefusedError(
         `the workflow returned ${body.byteLength} bytes, but the limit is ${LIMITS.maxStepResultBytes} (maxStepResultBytes)`,
       );
     const text = body.toString('utf8');
@@ -120,9 +120,9 @@ const endRun = operation({
     const submission = { done: [], planned: [], end: { kind: 'finished', ...resultField } } as const;
     const outcome = await service.runs.submit({ instanceId: caller.instanceId, workflowRunId, submission });
     // Ending a run twice is allowed, because the response to the first request may have been lost.
-    if (outcome === 'not-found') throw runOver();
+    if (outcome === 'not-found') throw runOverError();
     if (outcome === 'end-not-requested')
-      throw stepsRefused(
+      throw stepsRefusedError(
         'the run waits for a step, so its code cannot have ended; check that the workflow awaits its steps. Omit cancel=false to cancel the run',
       );
     return respond(200, { cancelled: 0 });
@@ -140,14 +140,14 @@ function jsonOf(text: string): string {
 }
 
 /** Error for an event id that no notification could reach, because the SDK does not encode it. */
-const invalidEventId = (id: string): Problem =>
-  new Problem(
+const invalidEventId = (id: string): InvalidFieldError =>
+  new InvalidFieldError(
     `the event id ${quoteValue(id)} contains a ?, or starts or ends with a /. @upstash/workflow does not encode it, so no notification could reach it. Choose another id, or pass encodeURIComponent(id) to waitForEvent and to notify`,
   );
 
 const waitForEvent = operation({
   operationId: 'waitForEvent',
-  audit: IS_A_STEP,
+  audit: RECORDED_BY_STEP,
   tag: 'Events',
   summary: 'Wait for an event in a step',
   description: 'The event id can contain slashes, encoded or not.',
@@ -179,7 +179,7 @@ const waitForEvent = operation({
 
 const startWorkflow = operation({
   operationId: 'startWorkflow',
-  audit: IS_ITS_OWN_RECORD,
+  audit: RECORDED_BY_RUN,
   scope: 'trigger',
   tag: 'Runs',
   summary: 'Start a workflow run',

@@ -1,13 +1,13 @@
-/** Reads the bodies of submitted steps: results, plans of parallel steps, and sleeps. Throws Problem. */
+/** Reads the bodies of submitted steps: results, plans of parallel steps, and sleeps. Throws InvalidFieldError. */
 import { JsonBoundsError, type PlannedStep, parseJson, STEP_TYPES, type StepResult, type StepType } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../../config/limits.js';
 import {
   boundedText,
   describeValue,
   type Fields,
+  InvalidFieldError,
   integer,
   jsonText,
-  Problem,
   readFields,
 } from '../../../dialects/frame-fields.js';
 
@@ -34,7 +34,7 @@ export function durationMs(value: unknown, field: string, maxMs: number): number
     for (const [, count, unit = ''] of value.matchAll(DURATION_PART)) ms += Number(count) * (UNIT_MS[unit] ?? 0);
   }
   if (ms >= 0 && ms <= maxMs) return Math.ceil(ms);
-  throw new Problem(
+  throw new InvalidFieldError(
     `${field} must be a number of seconds or a duration such as 30s or 1d2h, at most ${maxMs / 86_400_000} days`,
     describeValue(value),
   );
@@ -43,7 +43,7 @@ export function durationMs(value: unknown, field: string, maxMs: number): number
 function typeOf(value: unknown): StepType {
   const type = KNOWN_TYPES.get(value);
   if (type) return type;
-  throw new Problem(`stepType must be one of ${STEP_TYPES.join(', ')}`, describeValue(value));
+  throw new InvalidFieldError(`stepType must be one of ${STEP_TYPES.join(', ')}`, describeValue(value));
 }
 
 export function stepHead(step: Fields, idField: 'stepId' | 'targetStep' = 'stepId'): StepHead {
@@ -60,7 +60,7 @@ function sleepOf({ stepId, name }: StepHead, step: Fields, now: number): Planned
   const { sleepUntil } = step;
   const wakeAt = typeof sleepUntil === 'number' ? Math.ceil(sleepUntil * 1_000) : Number.NaN;
   if (!(wakeAt <= now + LIMITS.maxSleepMs)) {
-    throw new Problem(
+    throw new InvalidFieldError(
       `sleepUntil must be Unix seconds, at most ${LIMITS.maxSleepMs / 86_400_000} days ahead`,
       describeValue(sleepUntil),
     );
@@ -78,8 +78,8 @@ export function readStep(body: Uint8Array, now: number): ReadStep {
   try {
     json = parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
   } catch (error) {
-    if (error instanceof JsonBoundsError) throw new Problem(`the body is JSON that exceeds a limit: ${error.message}`);
-    throw new Problem('the body must be a step in JSON format');
+    if (error instanceof JsonBoundsError) throw new InvalidFieldError(`the body is JSON that exceeds a limit: ${error.message}`);
+    throw new InvalidFieldError('the body must be a step in JSON format');
   }
   const step = readFields(json, 'the body');
   const isPlan = step.stepId === 0;
@@ -92,5 +92,5 @@ export function readStep(body: Uint8Array, now: number): ReadStep {
     const out = jsonText(step.out, 'out');
     return { kind: 'done', step: { stepId, name, type, ...(out === undefined ? {} : { out }) } };
   }
-  throw new Problem(`steps of type ${type} cannot be submitted this way`);
+  throw new InvalidFieldError(`steps of type ${type} cannot be submitted this way`);
 }

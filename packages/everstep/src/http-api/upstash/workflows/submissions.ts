@@ -1,6 +1,6 @@
 /** Converts the items that endpoints submit for their runs to submissions for the engine. */
 import type { Caller } from '../../../accounts/tokens/caller.js';
-import { Problem } from '../../../dialects/frame-fields.js';
+import { InvalidFieldError } from '../../../dialects/frame-fields.js';
 import type { Submission } from '../../../engine/runs/submissions.js';
 import { requireScope } from '../../admission/authentication.js';
 import type { ApiContext } from '../../operation.js';
@@ -8,7 +8,7 @@ import { headerText } from '../item-headers.js';
 import { type BatchItem, kindOf } from '../messages/batch-items.js';
 import { readCall, readInvoke } from './planned-reader.js';
 import { readStep } from './step-reader.js';
-import { checkVersion, runOver, withStepRefusals } from './step-refusals.js';
+import { checkVersion, runOverError, withStepRefusals } from './step-refusals.js';
 
 const RUN_ID_HEADER = 'upstash-workflow-runid';
 
@@ -41,7 +41,7 @@ function addItem(item: BatchItem, stepsByRun: Map<string, SubmittedSteps>, now: 
     return;
   }
   const workflowRunId = headerText(item.headers, RUN_ID_HEADER);
-  if (workflowRunId === undefined) throw new Problem('the id of the run that the step belongs to is missing');
+  if (workflowRunId === undefined) throw new InvalidFieldError('the id of the run that the step belongs to is missing');
   const steps = getOrCreateSteps(workflowRunId);
   const submittedStep = readStep(item.body, now);
   if (submittedStep.kind === 'done') steps.done = [...steps.done, submittedStep.step];
@@ -75,5 +75,5 @@ export async function submit(
   requireScope(caller, 'write');
   const { instanceId } = caller;
   const outcome = await service.runs.submit({ instanceId, workflowRunId, ...runSubmission });
-  if (outcome !== 'taken') throw runOver();
+  if (outcome !== 'taken') throw runOverError();
 }

@@ -21,7 +21,7 @@ import {
   runBulk,
   type TakeEntries,
 } from '../../operations/dead-letters/bulk.js';
-import { DlqIdPath, noSuchEntry } from '../../operations/dead-letters/dead-letters.js';
+import { DlqIdPath, deadLetterNotFound } from '../../operations/dead-letters/dead-letters.js';
 import { requireSuccess } from '../../operations/dead-letters/failure-callbacks.js';
 import {
   OVERRIDE_FAMILIES,
@@ -113,14 +113,14 @@ function recoverMany(kind: RecoverKind): Operation {
       const command = { kind, instanceId, overrides } as const;
       const dlqIds = requestedIds(query);
       if (dlqIds) {
-        const runs = await recover({ ...command, dlqIds, whenMissing: 'fail' }, context, request);
+        const runs = await recover({ ...command, dlqIds, onMissing: 'fail' }, context, request);
         return respond(200, { workflowRuns: runs.map(presentReference), cursor: '' });
       }
       const page = await nextPage(context, {
         operation: `upstash-dlq-${kind}`,
         instanceId,
         query,
-        take: (ids) => recover({ ...command, dlqIds: ids, whenMissing: 'skip' }, context, request),
+        take: (ids) => recover({ ...command, dlqIds: ids, onMissing: 'skip' }, context, request),
       });
       return respond(200, { workflowRuns: page.done.map(presentReference), cursor: page.cursor });
     },
@@ -150,8 +150,8 @@ const deleteMany = operation({
     if (query.dlqIds && body) throw new ApiError('bad-body', 'dlqIds are in both the query and the body; send them in one place');
     const dlqIds = requestedIds(body ? { ...query, dlqIds: body.dlqIds } : query);
     if (dlqIds) {
-      const outcome = await service.deadLetters.delete({ instanceId, dlqIds, whenMissing: 'fail' });
-      if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
+      const outcome = await service.deadLetters.delete({ instanceId, dlqIds, onMissing: 'fail' });
+      if (outcome.kind === 'missing') throw deadLetterNotFound(outcome.dlqIds);
       return respond(200, { deleted: outcome.count, cursor: '' });
     }
     if (!hasFilter(query) && query.count === undefined)
@@ -161,7 +161,7 @@ const deleteMany = operation({
       instanceId,
       query,
       async take(ids) {
-        const outcome = await service.deadLetters.delete({ instanceId, dlqIds: ids, whenMissing: 'skip' });
+        const outcome = await service.deadLetters.delete({ instanceId, dlqIds: ids, onMissing: 'skip' });
         return Array.from({ length: outcome.kind === 'deleted' ? outcome.count : 0 });
       },
     });
@@ -186,7 +186,7 @@ const retryFailureFunction = operation({
   async handle({ path: { dlqId } }, context, { instanceId }) {
     const { reads, service } = context;
     const entry = await reads.deadLetters.findDeadLetter({ instanceId, dlqId });
-    if (!entry) throw noSuchEntry([dlqId]);
+    if (!entry) throw deadLetterNotFound([dlqId]);
     await allowSpending(context, instanceId);
     requireSuccess(await service.failureCallbacks.retry({ instanceId, dlqId }), dlqId);
     return respond(200, presentReference(entry.run));

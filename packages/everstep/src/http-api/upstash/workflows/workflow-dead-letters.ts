@@ -1,7 +1,7 @@
 /** Operations of `/v2/workflows/dlq`, which return failed runs as dead letters in the Upstash format. */
 import Type from 'typebox';
 import { type Operation, operation, respond } from '../../operation.js';
-import { DlqIdPath, noSuchEntry } from '../../operations/dead-letters/dead-letters.js';
+import { DlqIdPath, deadLetterNotFound } from '../../operations/dead-letters/dead-letters.js';
 import { callbackHistory, readDeadLetter } from '../../read-models/dead-letter-pages.js';
 import { DlqQuery, listDlqPage } from '../messages/dlq.js';
 import { presentDlqMessage } from '../messages/present-message.js';
@@ -39,7 +39,7 @@ const getWorkflowDlqMessage = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { dlqId }, request }, { reads }, { instanceId }) {
     const entry = await readDeadLetter(reads.deadLetters, { instanceId, dlqId }, request.reserve);
-    if (!entry) throw noSuchEntry([dlqId]);
+    if (!entry) throw deadLetterNotFound([dlqId]);
     const history = await callbackHistory(reads.deadLetters, entry);
     return respond(200, presentDlqMessage(entry, history));
   },

@@ -1,21 +1,21 @@
 /** The run log in the format of this dialect. */
 import Type, { type StaticDecode } from 'typebox';
 import type { Caller } from '../../../accounts/tokens/caller.js';
-import { LIMITS, PART } from '../../../config/limits.js';
+import { LIMITS, PART_LIMITS } from '../../../config/limits.js';
 import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
 import { INDEXED_RUN_FILTERS } from '../../../contract/filters/run-filters.js';
 import { firstMessageId } from '../../../dialects/upstash/journal.js';
-import { omittedResultBytes, readAttempts, readSteps, readTasks, withWholeResult } from '../../../ports/stores/history-parts.js';
+import { omittedResultBytes, readAttempts, readSteps, readTasks, withFullResult } from '../../../ports/stores/history-parts.js';
 import type { ListedRun, RunFilter, RunRecord } from '../../../ports/stores/store.js';
 import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
 import { isEmptyRange } from '../../operations/filters.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { Cursor, Text } from '../../parameters/values.js';
 import type { DeadLetterReads, Reads, RunReads } from '../../read-models/reads.js';
-import type { ShownHistory } from '../../read-models/run-histories.js';
+import type { ListedHistory } from '../../read-models/run-histories.js';
 import { DOES_NOT_FIT, PageBudget, readHistory, readPage } from '../../read-models/run-pages.js';
 import { urlPartFilters, urlPartPredicate } from './run-filters.js';
-import { type InvokedRun, type LogSource, presentLoggedRun, type ShownPayload } from './run-log.js';
+import { type InvokedRun, type ListedPayload, type LogSource, presentLoggedRun } from './run-log.js';
 import { type LoggedRun, LoggedRunPage } from './run-log-schemas.js';
 
 const MAX_MESSAGE_ID_LENGTH = 256;
@@ -38,14 +38,19 @@ type LogQuery = StaticDecode<typeof LogQuery>;
 
 async function hasMessage(store: RunReads, { key }: RunRecord, wantedId: string): Promise<boolean> {
   if (firstMessageId(key) === wantedId) return true;
-  const partQuery = { runKey: key, bounds: PART };
+  const partQuery = { runKey: key, bounds: PART_LIMITS };
   const lists = [readSteps(store, { ...partQuery, maxOutBytes: 0 }), readTasks(store, partQuery), readAttempts(store, partQuery)];
   for (const list of lists) for await (const part of list) if (part.some(({ messageId }) => messageId === wantedId)) return true;
   return false;
 }
 
 /** Loads the payload of a run, without its body if the page has no space left for it. */
-async function loadPayload(store: RunReads, runKey: string, budget: PageBudget, trimBody: boolean): Promise<ShownPayload | null> {
+async function loadPayload(
+  store: RunReads,
+  runKey: string,
+  budget: PageBudget,
+  trimBody: boolean,
+): Promise<ListedPayload | null> {
   const payloadHead = await store.payloadHead({ runKey });
   if (!payloadHead) return null;
   const { bodyBytes, ...headers } = payloadHead;
@@ -54,13 +59,13 @@ async function loadPayload(store: RunReads, runKey: string, budget: PageBudget, 
 }
 
 /** Loads the runs that steps invoked, with payloads and results as long as the page has space. */
-async function loadInvokedRuns({ invoked }: ShownHistory, store: RunReads, budget: PageBudget, trimBody: boolean) {
+async function loadInvokedRuns({ invoked }: ListedHistory, store: RunReads, budget: PageBudget, trimBody: boolean) {
   const runs = new Map<number, InvokedRun>();
   for (const { stepId, runKey } of invoked.slice(0, LIMITS.maxLoggedInvocations)) {
     const record = await store.findRun({ runKey });
     if (!record) continue;
     const isIncluded = !trimBody && (await budget.addIfFits(omittedResultBytes(record)));
-    const run = isIncluded ? ((await withWholeResult(store, record)) ?? record) : record;
+    const run = isIncluded ? ((await withFullResult(store, record)) ?? record) : record;
     runs.set(stepId, { run, payload: await loadPayload(store, runKey, budget, trimBody) });
   }
   return runs;
@@ -77,7 +82,7 @@ async function loadDeadLetter(
 }
 
 async function loadLoggedRun(
-  history: ShownHistory,
+  history: ListedHistory,
   { runs: store, deadLetters }: Reads,
   budget: PageBudget,
   trimBody: boolean,

@@ -24,7 +24,7 @@ export interface DeletedInstanceStore {
   /** Lists deleted instances that are still being cleaned up, by id. */
   listDeletedInstances(): Promise<readonly DeletedInstance[]>;
   /** Records that no remaining row was found. Only the first call has an effect. */
-  noteEmptied(query: { readonly instanceId: string; readonly at: number }): Promise<void>;
+  markEmptied(query: { readonly instanceId: string; readonly at: number }): Promise<void>;
   /** Ends the cleanup of the instance. */
-  forgetDeleted(query: { readonly instanceId: string }): Promise<void>;
+  removeDeletedInstance(query: { readonly instanceId: string }): Promise<void>;
 }

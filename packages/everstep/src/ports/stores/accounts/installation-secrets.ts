@@ -7,7 +7,7 @@ export interface InstallationSecret {
 
 export interface InstallationSecretStore {
   /** Returns the secret with this name. If it does not exist, creates it with `value`. */
-  secret(query: { readonly name: string; readonly value: string }): Promise<string>;
+  findOrCreateSecret(query: { readonly name: string; readonly value: string }): Promise<string>;
   /** Returns the secret with this name; null if it does not exist. */
   findSecret(query: { readonly name: string }): Promise<string | null>;
   /** Lists all secrets, ordered by name. */

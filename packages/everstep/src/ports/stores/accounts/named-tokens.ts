@@ -61,5 +61,5 @@ export interface NamedTokenStore {
     readonly audit?: AuditEntry;
   }): Promise<boolean>;
   /** Records that the token was used. The write is not synced, so a crash can undo it. */
-  noteTokenUse(query: { readonly tokenId: string; readonly at: number }): Promise<void>;
+  recordTokenUse(query: { readonly tokenId: string; readonly at: number }): Promise<void>;
 }

@@ -44,7 +44,7 @@ export interface SessionStore {
    * Returns the time when a login of the user from this location was last recorded, Unix ms; null if none was. `place` is any text
    * that identifies the location.
    */
-  lastLoginAt(query: { readonly userId: string; readonly place: string }): Promise<number | null>;
+  lastLoginAt(query: { readonly userId: string; readonly location: string }): Promise<number | null>;
   /** Records a login. The write is not synced, so a crash can undo it. Limited by `MAX_LOGIN_LOCATIONS`. */
-  noteLogin(query: { readonly userId: string; readonly place: string; readonly at: number }): Promise<void>;
+  recordLogin(query: { readonly userId: string; readonly location: string; readonly at: number }): Promise<void>;
 }

@@ -43,13 +43,13 @@ export interface TeamStore {
   /** Lists the teams that the user is a member of, ordered by creation, with the user's role in each. */
   listTeams(query: { readonly userId: string }): Promise<readonly (TeamRecord & { readonly role: Role })[]>;
   /**
-   * Deletes the team and its invitations. Returns `owns-something` if queue instances or search indexes must be moved or
+   * Deletes the team and its invitations. Returns `owns-resources` if queue instances or search indexes must be moved or
    * deleted first.
    */
   deleteTeam(query: {
     readonly teamId: string;
     readonly audit?: AuditEntry;
-  }): Promise<'deleted' | 'not-found' | 'owns-something'>;
+  }): Promise<'deleted' | 'not-found' | 'owns-resources'>;
   /** Lists the members, ordered by the time they were added. */
   listMembers(query: { readonly teamId: string }): Promise<readonly MemberRecord[]>;
   /** Adds the member or changes its role. Returns `last-owner` if the team would have no owner left. */

@@ -31,7 +31,7 @@ export interface UserStore {
   /** Lists all users, ordered by creation. */
   listUsers(): Promise<readonly UserRecord[]>;
   /** Lists users after a position, ordered by creation. The position stays valid if users are deleted. */
-  pageOfUsers(query: { readonly after: Position | null; readonly limit: number }): Promise<Listing<UserRecord>>;
+  listUsersPage(query: { readonly after: Position | null; readonly limit: number }): Promise<Listing<UserRecord>>;
   findUser(query: { readonly userId: string }): Promise<UserRecord | null>;
   /** Finds a user by the lowercase email address. */
   findUserByEmail(query: { readonly email: string }): Promise<UserRecord | null>;
@@ -53,14 +53,14 @@ export interface UserStore {
   /**
    * Deletes the user with all keys, sessions, memberships and invitations, and with teams that have no other member and own
    * nothing. The successor becomes an owner of each team that would have none, and must be a member of it. Audit entries are kept.
-   * Returns `owns-something` if queue instances or search indexes must be moved or deleted first, `last-owner` if a team would
+   * Returns `owns-resources` if queue instances or search indexes must be moved or deleted first, `last-owner` if a team would
    * have no owner, and `last-operator` if no enabled operator would remain.
    */
   deleteUser(query: {
     readonly userId: string;
     readonly successorId: string | null;
     readonly audit?: AuditEntry;
-  }): Promise<'deleted' | 'not-found' | 'owns-something' | 'last-owner' | 'last-operator'>;
+  }): Promise<'deleted' | 'not-found' | 'owns-resources' | 'last-owner' | 'last-operator'>;
   createApiKey(query: { readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
   /** Lists the keys, including revoked ones, ordered by creation. */
   listApiKeys(query: { readonly userId: string }): Promise<readonly ApiKeyRecord[]>;

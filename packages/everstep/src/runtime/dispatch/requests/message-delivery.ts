@@ -4,7 +4,7 @@ import type { DeliveryFailure, Run, RunPayload, Task } from '../../../engine/run
 import type { MessageOutcome, MessageSender } from '../../../ports/message-sender.js';
 import type { Store } from '../../../ports/stores/store.js';
 import type { Traces } from '../../../ports/traces.js';
-import type { KnownAlertSettings } from '../../alerts/alert-settings-cache.js';
+import type { CachedAlertSettings } from '../../alerts/alert-settings-cache.js';
 import { targetOf, unknownDestinationFailure } from '../../alerts/notice-target.js';
 import { messageNotice } from '../../messages/message-notice.js';
 import { messageFailureOf } from '../../messages/message-outcome.js';
@@ -20,7 +20,7 @@ export interface MessageDeliveryDeps {
   readonly sender: MessageSender;
   readonly now: () => number;
   readonly traces: Traces;
-  readonly alerts: KnownAlertSettings;
+  readonly alerts: CachedAlertSettings;
   readonly limits: ResponseLimits;
 }
 
@@ -59,7 +59,7 @@ export async function sendMessage(
   const destinationName = settings.message?.destination;
   const destination = destinationName === undefined ? null : alerts.destination(run.instanceId, destinationName);
   if (destinationName !== undefined && !destination)
-    return { kind: 'message-answered', attempt, failure: unknownDestinationFailure(destinationName), notice: null };
+    return { kind: 'message-attempted', attempt, failure: unknownDestinationFailure(destinationName), notice: null };
   entry.deliveries++;
   let payload: RunPayload | null;
   let outcome: MessageOutcome;
@@ -97,9 +97,9 @@ export async function sendMessage(
   entry.payload = null;
   const failure = messageFailureOf(outcome, now(), settings.redact !== undefined);
   const notice =
-    outcome.kind === 'answered' && settings.message?.callback
+    outcome.kind === 'response' && settings.message?.callback
       ? messageNotice(run, payload, { ...outcome, retried: task.retried }, settings.message.callback.url)
       : null;
   // The request contains the URL of the destination, which may be a secret.
-  return { kind: 'message-answered', attempt, failure: destination ? removeRequest(failure) : failure, notice };
+  return { kind: 'message-attempted', attempt, failure: destination ? removeRequest(failure) : failure, notice };
 }

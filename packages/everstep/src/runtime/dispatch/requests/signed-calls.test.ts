@@ -22,7 +22,7 @@ test('a call is signed if and only if it goes to the origin of the workflow', as
     ['http://api.test/?http://app/', false],
   ];
   for (const [url, signed] of calls) {
-    const sender = new ScriptedSender(() => ({ kind: 'answered', status: 200, headers: {}, body: Buffer.from('') }));
+    const sender = new ScriptedSender(() => ({ kind: 'response', status: 200, headers: {}, body: Buffer.from('') }));
     await withRuntime(
       callTo(url),
       async (bench) => {

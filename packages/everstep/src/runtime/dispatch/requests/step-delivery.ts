@@ -6,7 +6,7 @@ import type { StepCaller, StepOutcome } from '../../../ports/step-caller.js';
 import type { Traces } from '../../../ports/traces.js';
 import { deliveryKeyOf } from '../../gates/delivery.js';
 import type { OnDurable } from '../../runs/decisions.js';
-import { noteHold } from '../../runs/holds.js';
+import { recordHold } from '../../runs/holds.js';
 import type { CachedRun } from '../../runs/run-cache.js';
 import { buildStepRequest, journalHeldByWorker, type RequestSources } from './step-request.js';
 
@@ -94,7 +94,7 @@ export async function deliverStep(
         onDurable: (decidedOn, decision) => {
           // If the decision was made on a state other than that of the request, the reply shows nothing about the entries of
           // that state.
-          if (decidedOn === entry) noteHold(entry, reply, endMark, decision);
+          if (decidedOn === entry) recordHold(entry, reply, endMark, decision);
         },
       };
     }

@@ -13,7 +13,7 @@ import { hasIntroducedItself } from '../../../engine/runs/submissions.js';
 import { LONG_BYTES, type WorkSlices } from '../../../fairness/work-slices.js';
 import type { StepCall } from '../../../ports/step-caller.js';
 import type { Store } from '../../../ports/stores/store.js';
-import { EMPTY_JOURNAL, type HeldJournal, type JournalMark, markAfter, noteDigest } from '../../runs/holds.js';
+import { EMPTY_JOURNAL, extendPrefix, type HeldJournal, type JournalPrefix, recordDigest } from '../../runs/holds.js';
 import type { CachedRun } from '../../runs/run-cache.js';
 import { encodeBody } from './encoded-body.js';
 
@@ -54,11 +54,11 @@ const entryOf = ({ stepId, name, type, out }: RecordedStep): JournalEntry =>
 interface UnsentJournal {
   readonly recordedSteps: readonly RecordedStep[];
   readonly entries: readonly JournalEntry[];
-  readonly endMark: JournalMark;
+  readonly endMark: JournalPrefix;
 }
 
 /** Reads the entries after `start`. Digests no entry twice, unless a later request was built in the meantime. */
-async function readUnsent({ store, slices }: RequestSources, entry: CachedRun, start: JournalMark): Promise<UnsentJournal> {
+async function readUnsent({ store, slices }: RequestSources, entry: CachedRun, start: JournalPrefix): Promise<UnsentJournal> {
   const { key: runKey, instanceId, journalLength: length, journalBytes } = entry.durableRun;
   const { digestedPrefix } = entry;
   let endMark = digestedPrefix.length >= start.length && digestedPrefix.length <= length ? digestedPrefix : start;
@@ -71,7 +71,7 @@ async function readUnsent({ store, slices }: RequestSources, entry: CachedRun, s
       entries.push(entryOf(step));
     }
     const undigestedEntries = entries.slice(Math.max(0, endMark.length - start.length));
-    if (undigestedEntries.length > 0) endMark = markAfter(endMark, undigestedEntries);
+    if (undigestedEntries.length > 0) endMark = extendPrefix(endMark, undigestedEntries);
   };
   const unsentBytes = length === 0 ? 0 : (journalBytes * (length - start.length)) / length;
   if (unsentBytes < LONG_BYTES) {
@@ -93,13 +93,13 @@ export async function buildStepRequest(
   task: Extract<Task, { kind: 'advance' | 'step' }>,
   heldJournal: HeldJournal | null,
   trace: TraceContext | undefined,
-): Promise<{ readonly callParts: StepCallParts; readonly endMark: JournalMark }> {
+): Promise<{ readonly callParts: StepCallParts; readonly endMark: JournalPrefix }> {
   const run = entry.durableRun;
-  const start: JournalMark = heldJournal ?? EMPTY_JOURNAL;
+  const start: JournalPrefix = heldJournal ?? EMPTY_JOURNAL;
   const from = start.length;
   const length = run.journalLength;
   const { recordedSteps, entries, endMark } = await readUnsent(sources, entry, start);
-  noteDigest(entry, endMark);
+  recordDigest(entry, endMark);
   let payload: RunPayload | null = null;
   let input: RunInput | undefined;
   if (from === 0) {

@@ -15,7 +15,7 @@ import {
 } from '../../runtime.fixture.js';
 
 const TRACE: RunTrace = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', tracestate: 'a=1' };
-const OK = { kind: 'answered', status: 200, headers: {}, body: new Uint8Array() } as const;
+const OK = { kind: 'response', status: 200, headers: {}, body: new Uint8Array() } as const;
 
 /** Returns a workflow that calls a URL, invokes another workflow, and then fails. */
 const caller = () =>

@@ -257,10 +257,10 @@ test('long deliveries never take all slots and do not block others', () => {
   work.drain();
   const longs = work.started.filter((runKey) => runKey.startsWith('long'));
   assert.deepEqual([work.started.length, longs.length], [10, 4]);
-  assert.equal(queue.queuedBecause({ runKey: 'long9', slot: 1 }), 'slots');
+  assert.equal(queue.noSlotReason({ runKey: 'long9', slot: 1 }), 'slots');
   for (let i = 0; i < 10; i++) work.endOne();
   work.drain();
-  assert.deepEqual([work.started.length, queue.queuedBecause({ runKey: 'long9', slot: 1 })], [16, 'long-deliveries']);
+  assert.deepEqual([work.started.length, queue.noSlotReason({ runKey: 'long9', slot: 1 })], [16, 'long-deliveries']);
 });
 
 test('the queue returns the limit that a delivery waits for', () => {
@@ -270,7 +270,7 @@ test('the queue returns the limit that a delivery waits for', () => {
   hold(queue, 'planned1', 2);
   hold(queue, 'quiet1', 5, () => 'shop');
   hold(queue, 'hog1', 12);
-  const because = (runKey: string) => queue.queuedBecause({ runKey, slot: 1 });
+  const because = (runKey: string) => queue.noSlotReason({ runKey, slot: 1 });
   const waiting = [...Array(20).keys()].map((i) => because(`hog1-${i}-${i + 7}`)).filter((reason) => reason !== null);
   assert.deepEqual([because('planned1-1-1'), because('quiet1-3-5')], ['plan', 'host']);
   assert.deepEqual(new Set(waiting), new Set(['fair-share']));
@@ -288,7 +288,7 @@ test('while deliveries must not start, the queue returns the same limits, and ha
   queue.add(to('other', 'r3'), 'continuing', 0);
   work.drain();
   assert.equal(work.started.length, 2);
-  const because = (runKey: string) => queue.queuedBecause({ runKey, slot: 1 });
+  const because = (runKey: string) => queue.noSlotReason({ runKey, slot: 1 });
   assert.deepEqual([because('r2'), because('r3'), queue.maxInFlightOf('qi_1'), queue.freeOf('qi_1')], ['host', null, 8, 0]);
   isOpen = true;
   work.drain();

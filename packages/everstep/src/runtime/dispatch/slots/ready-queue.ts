@@ -15,7 +15,7 @@ import { FairShare } from '../../../fairness/fair-share.js';
 import { type InstanceOwners, ONE_OWNER } from '../../../ports/stores/instance-owners.js';
 import { type FreedSlots, isWorkersName } from '../../../ports/workers.js';
 import { type Delivery, type DeliveryRef, deliveryKeyOf, hostOf } from '../../gates/delivery.js';
-import type { QueuedBecause } from '../../services/workflow-service.js';
+import type { NoSlotReason } from '../../services/workflow-service.js';
 import { QueuedDeliveries, type QueuedDelivery, type Urgency } from './queued-deliveries.js';
 import { type SlotLimits, SlotShares } from './slot-shares.js';
 import { sharedSlots, type WorkerShares } from './worker-shares.js';
@@ -196,7 +196,7 @@ export class ReadyQueue {
     this.workers.hold(host, load.counted + load.reserved);
     if (change > 0) {
       this.workers.noteGranted(host, change);
-      this.noteServed(load, instance, true);
+      this.recordServed(load, instance, true);
     } else this.removeIfIdle(host, load, instance);
   }
 
@@ -260,7 +260,7 @@ export class ReadyQueue {
   }
 
   /** Returns why a delivery waits here; null if it does not or is about to start. */
-  queuedBecause(ref: DeliveryRef): QueuedBecause | null {
+  noSlotReason(ref: DeliveryRef): NoSlotReason | null {
     const entry = this.entries.get(deliveryKeyOf(ref));
     if (!entry?.queuedDelivery.isQueued) return null;
     const { instance, queuedDelivery } = entry;
@@ -306,7 +306,7 @@ export class ReadyQueue {
       this.slots.take(delivery.limits);
     }
     this.workers.start(delivery, isCounted);
-    this.noteServed(load, instance, isCounted);
+    this.recordServed(load, instance, isCounted);
     load.inFlight++;
     instance.inFlight++;
     this.inFlightDeliveries.set(deliveryKeyOf(delivery), delivery);
@@ -370,7 +370,7 @@ export class ReadyQueue {
     return this.startLimitOf(instance.instanceId) - usedSlots(instance);
   }
 
-  private noteServed(load: HostLoad, instance: InstanceLoad, isCounted: boolean): void {
+  private recordServed(load: HostLoad, instance: InstanceLoad, isCounted: boolean): void {
     load.wasLastCounted = isCounted;
     instance.wasLastCounted = isCounted;
     this.wasLastCounted = isCounted;

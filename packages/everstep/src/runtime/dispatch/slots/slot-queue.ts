@@ -9,7 +9,7 @@ import type { InstanceOwners } from '../../../ports/stores/instance-owners.js';
 import type { StoreWritesState } from '../../../ports/stores/store-writes.js';
 import type { WorkerSlots } from '../../../ports/workers.js';
 import type { Delivery, DeliveryRef } from '../../gates/delivery.js';
-import type { FreeSlots } from '../../gates/slot-turns.js';
+import type { FreeSlots } from '../../gates/slot-allocator.js';
 import { BURST_RECHECK_MS, BurstGate } from './burst-gate.js';
 import { ReadyQueue, type Urgency } from './ready-queue.js';
 

@@ -58,7 +58,7 @@ test('a delivery starts when a worker that serves its workflow has a free slot',
   work.add(ORDER, ...keys('order', 5));
   work.drain();
   assert.deepEqual(work.started.slice().sort(), ['order0', 'order1', 'order2', 'refund0']);
-  assert.deepEqual([work.queue.queuedBecause(ref('refund1')), work.queue.free(REFUNDS)], ['workers', 0]);
+  assert.deepEqual([work.queue.noSlotReason(ref('refund1')), work.queue.free(REFUNDS)], ['workers', 0]);
   work.queue.done(ref('refund0'));
   work.drain();
   assert.deepEqual(work.started.slice(4), ['refund1']);

@@ -31,7 +31,7 @@ test('the set number of failures in a row opens the breaker, with the last error
 test('a successful delivery resets the count; one that was not made does not', () => {
   assert.deepEqual(after(HEALTHY, [FAILED, FAILED, DELIVERED]), HEALTHY);
   assert.equal(after(HEALTHY, [FAILED, FAILED, DELIVERED, FAILED, FAILED]).hold, null);
-  assert.notEqual(after(HEALTHY, [FAILED, FAILED, { kind: 'not-made' }, FAILED]).hold, null);
+  assert.notEqual(after(HEALTHY, [FAILED, FAILED, { kind: 'not-sent' }, FAILED]).hold, null);
 });
 
 test('a breaker that is off counts failures and does not open', () => {
@@ -54,7 +54,7 @@ test('during a hold only a probe shows whether the destination works again', () 
 
 test('a probe that was not made shows nothing: the next may pass immediately', () => {
   const tripped = after(HEALTHY, [FAILED, FAILED, FAILED]);
-  assert.deepEqual(after(tripped, [{ kind: 'not-made' }], { probe: true }), { ...tripped, probeAt: 100 });
+  assert.deepEqual(after(tripped, [{ kind: 'not-sent' }], { probe: true }), { ...tripped, probeAt: 100 });
 });
 
 test('an unknown result changes nothing, not even for a probe', () => {

@@ -33,7 +33,7 @@ export function stateAfter(
 ): DestinationState {
   const { hold } = state;
   const isHeldByBreaker = hold?.by === 'breaker';
-  if (result.kind === 'not-made') return isHeldByBreaker && isProbe ? { ...state, probeAt: at } : state;
+  if (result.kind === 'not-sent') return isHeldByBreaker && isProbe ? { ...state, probeAt: at } : state;
   // The next probe is already planned, an interval after this one started.
   if (result.kind === 'unknown') return state;
   if (result.kind === 'delivered') {

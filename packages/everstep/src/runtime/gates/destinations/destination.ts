@@ -99,7 +99,7 @@ export class Destination {
     this.setState({ ...this.currentState, probeAt: this.clock.now() });
   }
 
-  holdByHand(hold: DestinationHold): void {
+  holdManually(hold: DestinationHold): void {
     this.dropProbe();
     this.currentState = { ...this.currentState, hold, probeAt: null };
     this.clearTimer();

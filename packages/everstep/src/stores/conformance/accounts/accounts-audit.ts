@@ -82,7 +82,7 @@ const REJECTED_CHANGES: readonly (readonly [
     (accounts, audit) => accounts.revokeApiKey({ apiKeyId: 'key_ann', userId: 'usr_ben', at: T0, audit }),
     false,
   ],
-  ['a team that owns something', (accounts, audit) => accounts.deleteTeam({ teamId: 'team_kin', audit }), 'owns-something'],
+  ['a team that owns something', (accounts, audit) => accounts.deleteTeam({ teamId: 'team_kin', audit }), 'owns-resources'],
   ['a team that does not exist', (accounts, audit) => accounts.deleteTeam({ teamId: 'team_none', audit }), 'not-found'],
   [
     'another role for the last owner',

@@ -89,7 +89,7 @@ export function teamConformance(open: OpenStore): void {
         await addTeam(accounts, 'other', 'ann');
         await accounts.createInstance(sampleInstance('qi_a', { accountId: 'team_kin' }));
         const deleteTeam = () => accounts.deleteTeam({ teamId: 'team_kin' });
-        assert.equal(await deleteTeam(), 'owns-something');
+        assert.equal(await deleteTeam(), 'owns-resources');
         assert.deepEqual(await accounts.findTeam({ teamId: 'team_kin' }), sampleTeam('kin'));
         await accounts.changeInstance({ instanceId: 'qi_a', change: { accountId: 'usr_ann' } });
         assert.equal(await deleteTeam(), 'deleted');

@@ -34,12 +34,12 @@ export function userConformance(open: OpenStore): void {
         await addUsers(store.accounts, 'ann');
         await store.accounts.createUser({ user: disabledUser, apiKey: sampleApiKey('ben') });
         const { accounts } = await underTest.reopen();
-        const firstPage = await accounts.pageOfUsers({ after: null, limit: 2 });
+        const firstPage = await accounts.listUsersPage({ after: null, limit: 2 });
         assert.deepEqual(firstPage.items, [zoe, sampleUser('ann')]);
         const lastPage = { items: [disabledUser], next: null };
-        assert.deepEqual(await accounts.pageOfUsers({ after: firstPage.next, limit: 1 }), lastPage);
+        assert.deepEqual(await accounts.listUsersPage({ after: firstPage.next, limit: 1 }), lastPage);
         assert.equal(await accounts.deleteUser({ userId: 'usr_ann', successorId: null }), 'deleted');
-        assert.deepEqual(await accounts.pageOfUsers({ after: firstPage.next, limit: 2 }), lastPage, 'the position stays valid');
+        assert.deepEqual(await accounts.listUsersPage({ after: firstPage.next, limit: 2 }), lastPage, 'the position stays valid');
       }),
     );
 
@@ -95,12 +95,12 @@ export function userConformance(open: OpenStore): void {
         await addTeam(accounts, 'alone', 'ben');
         await accounts.putMember({ member: sampleMember('kin', 'ben', 'admin') });
         await accounts.createSession({ session: session('h1', 'ben') });
-        await accounts.noteLogin({ userId: 'usr_ben', place: 'p', at: T0 });
+        await accounts.recordLogin({ userId: 'usr_ben', location: 'p', at: T0 });
         await accounts.putInvitation({ invitation: invitation('ben') });
         await accounts.createInstance(sampleInstance('qi_a', { accountId: 'usr_ben' }));
         const remove = (audit?: ReturnType<typeof sampleAudit>) =>
           accounts.deleteUser({ userId: 'usr_ben', successorId: null, ...(audit ? { audit } : {}) });
-        assert.equal(await remove(sampleAudit(1, ['usr_ann'])), 'owns-something');
+        assert.equal(await remove(sampleAudit(1, ['usr_ann'])), 'owns-resources');
         await accounts.changeInstance({ instanceId: 'qi_a', change: { accountId: 'usr_ann' } });
         assert.equal(await remove(sampleAudit(2, ['usr_ann'])), 'deleted');
         assert.equal(await remove(sampleAudit(3, ['usr_ann'])), 'not-found');
@@ -112,7 +112,7 @@ export function userConformance(open: OpenStore): void {
         assert.equal(await accounts.findUserByEmail({ email: 'ben@example.com' }), null);
         assert.deepEqual(await accounts.listApiKeys({ userId: 'usr_ben' }), []);
         assert.equal(await accounts.findSession({ sessionHash: 'h1' }), null);
-        assert.equal(await accounts.lastLoginAt({ userId: 'usr_ben', place: 'p' }), null);
+        assert.equal(await accounts.lastLoginAt({ userId: 'usr_ben', location: 'p' }), null);
         assert.equal(await accounts.findInvitation({ invitationId: 'inv_ben' }), null);
         assert.equal(await accounts.findTeam({ teamId: 'team_alone' }), null);
         assert.deepEqual(await accounts.listMembers({ teamId: 'team_kin' }), [sampleMember('kin', 'ann', 'owner')]);

@@ -20,20 +20,20 @@ export function accountConformance(open: OpenStore): void {
     test(
       'a secret keeps its first value, even after a restart',
       withStore(open, async (store, underTest) => {
-        assert.equal(await store.accounts.secret({ name: 'jwt', value: 'one' }), 'one');
-        assert.equal(await store.accounts.secret({ name: 'jwt', value: 'two' }), 'one');
+        assert.equal(await store.accounts.findOrCreateSecret({ name: 'jwt', value: 'one' }), 'one');
+        assert.equal(await store.accounts.findOrCreateSecret({ name: 'jwt', value: 'two' }), 'one');
         assert.equal(await store.accounts.findSecret({ name: 'cursor' }), null);
-        assert.equal(await store.accounts.secret({ name: 'cursor', value: 'two' }), 'two');
+        assert.equal(await store.accounts.findOrCreateSecret({ name: 'cursor', value: 'two' }), 'two');
         assert.equal(await store.accounts.findSecret({ name: 'cursor' }), 'two');
-        assert.equal(await (await underTest.reopen()).accounts.secret({ name: 'jwt', value: 'three' }), 'one');
+        assert.equal(await (await underTest.reopen()).accounts.findOrCreateSecret({ name: 'jwt', value: 'three' }), 'one');
       }),
     );
 
     test(
       'a secret is replaced only if it is the one that the caller has read, and is listed until it is deleted',
       withStore(open, async ({ accounts }) => {
-        await accounts.secret({ name: 'jwt', value: 'one' });
-        await accounts.secret({ name: 'Cursor', value: 'two' });
+        await accounts.findOrCreateSecret({ name: 'jwt', value: 'one' });
+        await accounts.findOrCreateSecret({ name: 'Cursor', value: 'two' });
         assert.equal(await accounts.replaceSecret({ name: 'jwt', from: 'two', to: 'three' }), false);
         assert.equal(await accounts.replaceSecret({ name: 'none', from: 'one', to: 'three' }), false);
         assert.equal(await accounts.replaceSecret({ name: 'jwt', from: 'one', to: 'three' }), true);

@@ -220,10 +220,10 @@ export function instanceRemovalConformance(open: OpenStore): void {
       'are listed until they are forgotten',
       withTwoInstances(open, async (store, reopen) => {
         await store.accounts.deleteInstance({ instanceId: INSTANCE, at: T0 + 50 });
-        for (const at of [T0 + 60, T0 + 70]) await store.accounts.noteEmptied({ instanceId: INSTANCE, at });
+        for (const at of [T0 + 60, T0 + 70]) await store.accounts.markEmptied({ instanceId: INSTANCE, at });
         const { accounts } = await reopen();
         assert.equal((await accounts.listDeletedInstances())[0]?.emptiedAt, T0 + 60);
-        await accounts.forgetDeleted({ instanceId: INSTANCE });
+        await accounts.removeDeletedInstance({ instanceId: INSTANCE });
         assert.deepEqual(await accounts.listDeletedInstances(), []);
       }),
     );

@@ -127,8 +127,8 @@ export function namedTokenConformance(open: OpenStore): void {
       'the time of the latest use is kept',
       withStore(open, async ({ accounts }) => {
         await accounts.createNamedToken({ token: sample('a') });
-        for (const at of [T0 + 5, T0 + 9, T0 + 7]) await accounts.noteTokenUse({ tokenId: 'a', at });
-        await accounts.noteTokenUse({ tokenId: 'none', at: T0 });
+        for (const at of [T0 + 5, T0 + 9, T0 + 7]) await accounts.recordTokenUse({ tokenId: 'a', at });
+        await accounts.recordTokenUse({ tokenId: 'none', at: T0 });
         assert.equal((await accounts.findNamedToken({ tokenHash: 'hash of a' }))?.lastUsedAt, T0 + 9);
       }),
     );

@@ -87,17 +87,17 @@ const schedule = (n: number, bodyBytes: number): Schedule => ({
   lastRunId: null,
 });
 
-type RandomNumber = (below: number) => number;
+type RandomInteger = (below: number) => number;
 
 /** Applies random changes, one at a time, to every kind of record whose bytes are counted. */
 class RandomChanges {
   private readonly store: Store;
-  private readonly randomNumber: RandomNumber;
+  private readonly randomNumber: RandomInteger;
   private readonly activeRuns: { readonly run: Run; steps: number; events: number }[] = [];
   private readonly failedRuns: Run[] = [];
   private runCount = 0;
 
-  constructor(store: Store, randomNumber: RandomNumber) {
+  constructor(store: Store, randomNumber: RandomInteger) {
     this.store = store;
     this.randomNumber = randomNumber;
   }
@@ -178,7 +178,7 @@ class RandomChanges {
         [
           creation(run, { copyOf: failedRun.key }),
           { kind: 'copy-journal', fromRunKey: failedRun.key, toRunKey: run.key },
-          { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: { kind: 'resume', runKey: run.key, at: T0 } },
+          { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, recoveredAs: { kind: 'resume', runKey: run.key, at: T0 } },
         ],
         guards,
       ),

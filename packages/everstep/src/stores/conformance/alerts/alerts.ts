@@ -109,7 +109,7 @@ export function alertConformance(open: OpenStore): void {
         await addUsers(accounts, 'ann');
         await accounts.createInstance(sampleInstance(INSTANCE, { accountId: 'usr_ann' }));
         const name = alertSettingsName(INSTANCE);
-        await accounts.secret({ name, value: '{}' });
+        await accounts.findOrCreateSecret({ name, value: '{}' });
         await accounts.deleteInstance({ instanceId: INSTANCE, at: T0 });
         assert.equal(await accounts.findSecret({ name }), null);
       }),

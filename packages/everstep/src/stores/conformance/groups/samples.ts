@@ -23,7 +23,7 @@ export const take = (n: number, recoveredAt: number | null): StoreWrite => ({
   kind: 'take-dead-letter',
   instanceId: INSTANCE,
   dlqId: dlqIdOf(sampleRun(n)),
-  became: recoveredAt === null ? null : { kind: 'resume', runKey: sampleRun(n).key, at: recoveredAt },
+  recoveredAs: recoveredAt === null ? null : { kind: 'resume', runKey: sampleRun(n).key, at: recoveredAt },
 });
 export const find = (store: Store, { fingerprint }: FailureGroup = NO_STOCK, now = T0 + HOUR_MS) =>
   store.deadLetterGroups.find({ instanceId: INSTANCE, fingerprint, now });

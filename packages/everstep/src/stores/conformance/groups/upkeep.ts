@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { EMPTY_GROUPS_KEPT_MS, HOURS_KEPT_MS } from '../../../engine/dead-letters/dead-letter-groups.js';
+import { EMPTY_GROUP_RETENTION_MS, HOUR_COUNTS_RETENTION_MS } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { type OpenStore, withStore } from '../harness.js';
 import { apply, creation, failure, INSTANCE, sampleAttempt, sampleDeadLetter, sampleRun, T0 } from '../samples.js';
 import { dlqIdOf, failedRun, find, group, HOUR_MS, list, messages, NO_STOCK, take } from './samples.js';
@@ -80,15 +80,15 @@ export function groupUpkeepConformance(open: OpenStore): void {
         const tidy = async (now: number) => {
           while ((await deadLetterGroups.tidy({ now, limit: 1 })) > 0);
         };
-        const week = T0 + HOURS_KEPT_MS;
+        const week = T0 + HOUR_COUNTS_RETENTION_MS;
         await tidy(week);
         const hours = async () => (await find(store, NO_STOCK, T0))?.hours.length;
         assert.equal(await hours(), 1);
         await tidy(week + HOUR_MS);
         assert.equal(await hours(), 0);
-        await tidy(T0 + EMPTY_GROUPS_KEPT_MS);
+        await tidy(T0 + EMPTY_GROUP_RETENTION_MS);
         assert.deepEqual(await messages(store, { withEmpty: true }), ['no stock', 'gone']);
-        await tidy(T0 + EMPTY_GROUPS_KEPT_MS + 1);
+        await tidy(T0 + EMPTY_GROUP_RETENTION_MS + 1);
         assert.deepEqual(await messages(store, { withEmpty: true }), ['no stock']);
         assert.equal((await find(store))?.entries, 1);
       }),

@@ -21,24 +21,24 @@ export function createPostgresAccounts(database: Database, sqlStore: SqlSession)
   return createAccounts(sqlStore, {
     addAudit,
     // The first price also applies to messages that were counted before the instance had a price.
-    *noteInstance(instanceId, price) {
+    *recordInstance(instanceId, price) {
       if (price !== undefined)
         yield* send(sql`
           UPDATE queue_instance SET first_price = coalesce(first_price, ${price}) WHERE instance_id = ${instanceId}`);
     },
     // The rows that store the latest time of the instance are removed, so it is stored in a row that belongs to no instance.
-    *noteDeletion(_instanceId, at) {
+    *recordDeletion(_instanceId, at) {
       yield* send(sql`
         INSERT INTO clock_mark (shard, latest_time) VALUES (0, ${at}) ON CONFLICT (shard) DO UPDATE
           SET latest_time = excluded.latest_time WHERE clock_mark.latest_time < excluded.latest_time`);
     },
-    exclusively: (work, accountIds) => exclusiveWork.runForIds('accounts', accountIds, work),
+    runExclusively: (work, accountIds) => exclusiveWork.runForIds('accounts', accountIds, work),
     totalsOf: ({ accountId }) => readInstanceTotals(database, accountId),
     ...createUsage(sqlStore),
     async countOfDay(counts) {
       if (counts.length === 0) return;
       await database.transaction(async (session) => countDays(session, counts));
-      await oldDays.noteCounts(counts);
+      await oldDays.recordCounts(counts);
     },
     countsByDay: ({ instanceId, fromDay }) => sqlStore.read(listDayCounts(instanceId, fromDay)),
   });

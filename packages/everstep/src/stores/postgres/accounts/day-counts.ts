@@ -50,7 +50,7 @@ export class OldDays {
   }
 
   /** Must be called after the counts are committed. Never rejects: rows that could not be removed are removed later. */
-  async noteCounts(counts: readonly Pick<DailyCount, 'at'>[]): Promise<void> {
+  async recordCounts(counts: readonly Pick<DailyCount, 'at'>[]): Promise<void> {
     const day = Math.floor(Math.max(...counts.map(({ at }) => at)) / DAY_MS);
     if (day === this.latestDay) return;
     this.latestDay = day;

@@ -14,7 +14,7 @@ import { DUE_TASK_COLUMNS, type DueTasksQuery, dueTaskOf, dueTaskParameters, due
 import type { RunInstances } from '../runs/run-instances.js';
 import {
   claimByInstance,
-  lockTaker,
+  lockReceivingNode,
   readLostHolders,
   releaseClaimsByInstance,
   releaseUnusedByInstance,
@@ -171,7 +171,7 @@ export async function handOver(
   const values = [from, isLent, ...columnArrays(TASK_OF_INSTANCE, rows)];
   if (database.engine.isDistributed) {
     return database.transaction(async (session) => {
-      const receiverId = await lockTaker(session, to);
+      const receiverId = await lockReceivingNode(session, to);
       await session.query(HAND_OVER_TO_LOCKED, [receiverId, ...values]);
       return receiverId !== null;
     });

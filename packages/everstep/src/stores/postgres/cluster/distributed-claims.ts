@@ -130,7 +130,7 @@ export async function takeGate(session: TransactionSession, instanceId: string, 
 }
 
 /** Locks the row of the node that tasks are handed to. Returns its id; null if the node is gone. */
-export const lockTaker = async (session: TransactionSession, nodeId: string): Promise<string | null> =>
+export const lockReceivingNode = async (session: TransactionSession, nodeId: string): Promise<string | null> =>
   (await session.query(LOCK_NODE, [nodeId])).length > 0 ? nodeId : null;
 
 const IS_DUE_MESSAGE = 'p.queue IS NOT NULL AND p.due_at IS NOT NULL AND p.due_at <= $1';

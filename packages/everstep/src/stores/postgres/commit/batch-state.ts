@@ -274,8 +274,8 @@ export class BatchState {
   }
 
   /** Records a write to a queue, URL group or schedule. */
-  noteControlWrite(write: ControlledWrite): void {
-    this.controls.noteWrite(write);
+  recordControlWrite(write: ControlledWrite): void {
+    this.controls.recordWrite(write);
     if (write.kind === 'put-schedule') {
       const { instanceId, scheduleId, nextAt } = write.schedule;
       this.schedules.set(scopedKey(instanceId, scheduleId), nextAt);

@@ -203,14 +203,14 @@ export class BatchWriter {
         },
         { retryOn: RETRYABLE_CONSTRAINTS, genericPlans: true },
       );
-      if (expectedRuns && attempts > 1) this.versions.noteConflict();
+      if (expectedRuns && attempts > 1) this.versions.recordConflict();
       this.versions.remember(state.allRuns);
       this.onLimitsChanged(await batch.changedLimits());
       for (const [runKey, instance] of locks.createdRuns) this.instances.remember(runKey, instance);
       const dayCounts = units.flatMap(({ writes }) => writes.filter((write) => write.kind === 'count-of-day'));
-      if (dayCounts.length > 0) await this.oldDays.noteCounts(dayCounts);
-      this.insights.noteCounts(countedInstances(units));
-      this.statistics.noteWrites(units.reduce((sum, { writes }) => sum + writes.length, 0));
+      if (dayCounts.length > 0) await this.oldDays.recordCounts(dayCounts);
+      this.insights.recordCounts(countedInstances(units));
+      this.statistics.recordWrites(units.reduce((sum, { writes }) => sum + writes.length, 0));
       return results;
     } finally {
       this.clockMarks.release(shard);

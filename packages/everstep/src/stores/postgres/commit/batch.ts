@@ -46,7 +46,7 @@ function createAppliers(
   onLimits: (changedKeys: Promise<readonly Row[]>) => void,
 ) {
   const [runs, tasks] = [new RunWrites(), new TaskWrites(writingNode)];
-  const noteControlWrite = (write: ControlledWrite) => state.noteControlWrite(write);
+  const recordControlWrite = (write: ControlledWrite) => state.recordControlWrite(write);
   return {
     run: runs,
     journal: new JournalWrites(),
@@ -61,9 +61,9 @@ function createAppliers(
       const changedKeys = writeFlowControls(session, writes);
       if (changedKeys) onLimits(changedKeys);
     }),
-    queue: new WriteList(writeQueues, noteControlWrite),
-    'url-group': new WriteList(sendLastWrites(writeUrlGroup, nameOfGroup), noteControlWrite),
-    schedule: new WriteList(writeSchedules, noteControlWrite),
+    queue: new WriteList(writeQueues, recordControlWrite),
+    'url-group': new WriteList(sendLastWrites(writeUrlGroup, nameOfGroup), recordControlWrite),
+    schedule: new WriteList(writeSchedules, recordControlWrite),
     // A write of the breaker depends on the writes before it.
     hold: new WriteList(sendAllWrites(writeHold, ({ origin }) => origin)),
     settings: new WriteList(sendLastWrites(writeSettings, () => '')),
@@ -101,7 +101,7 @@ export class Batch {
   apply({ guards, writes }: CommitUnit): CommitResult {
     const { state, appliers } = this;
     for (const guard of guards) {
-      if (guard.kind === 'not-duplicate') appliers.deduplication.noteCheck(guard.instanceId, guard.now);
+      if (guard.kind === 'not-duplicate') appliers.deduplication.recordCheck(guard.instanceId, guard.now);
       const refusal = state.refusalOf(guard);
       if (refusal) return refusal;
     }

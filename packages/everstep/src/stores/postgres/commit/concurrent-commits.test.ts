@@ -88,16 +88,16 @@ if (typeof schemas === 'string') {
         const dlqId = `dlq_${failed.key}`;
         const results = await atOnce(nodes, (node) => {
           const next = sampleRun(40_000 + round * 10 + node);
-          const became = { kind: 'restart', runKey: next.key, at: T0 } as const;
+          const recoveredAs = { kind: 'restart', runKey: next.key, at: T0 } as const;
           return unit(
-            [creation(next, { copyOf: failed.key }), { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became }],
+            [creation(next, { copyOf: failed.key }), { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, recoveredAs }],
             [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [dlqId] }],
           );
         });
         assert.deepEqual(kinds(results), ['applied', 'dead-letters-missing', 'dead-letters-missing']);
         const winner = results.findIndex(({ kind }) => kind === 'applied');
         const record = await first.findRun({ runKey: failed.key });
-        assert.equal(record?.became?.runKey, sampleRun(40_000 + round * 10 + winner).key);
+        assert.equal(record?.recoveredAs?.runKey, sampleRun(40_000 + round * 10 + winner).key);
       }
     });
 

@@ -123,7 +123,7 @@ export class ControlState {
   }
 
   /** Records a write for the guards of later units. */
-  noteWrite(write: ControlledWrite): void {
+  recordWrite(write: ControlledWrite): void {
     switch (write.kind) {
       case 'register-queue': {
         const { instanceId, name, at } = write;

@@ -71,7 +71,7 @@ class AlwaysExpecting extends RunVersions {
     if (runs) this.expected++;
     return runs;
   }
-  override noteConflict(): void {
+  override recordConflict(): void {
     this.conflicts++;
   }
 }

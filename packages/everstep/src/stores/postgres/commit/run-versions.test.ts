@@ -117,7 +117,7 @@ describe('expected versions of runs', () => {
 
   test('the batches after a version conflict read', () => {
     const versions = knowing(known());
-    versions.noteConflict();
+    versions.recordConflict();
     for (let n = 0; n < READS_AFTER_CONFLICT; n++) assert.equal(versions.expectedRunsOf([decided(step)]), null);
     assert.equal(versions.expectedRunsOf([decided(step)])?.size, 1);
   });

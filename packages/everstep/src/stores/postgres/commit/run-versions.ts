@@ -57,7 +57,7 @@ export class RunVersions {
   }
 
   /** Records that a run did not have its expected version. */
-  noteConflict(): void {
+  recordConflict(): void {
     this.remainingReads = READS_AFTER_CONFLICT;
   }
 

@@ -28,7 +28,7 @@ export class TableStatistics {
   }
 
   /** Counts the writes of a commit, and checks the tables if it is time. Never throws; no caller waits for the check. */
-  noteWrites(count: number): void {
+  recordWrites(count: number): void {
     this.writeCount += count;
     if (this.writeCount < this.nextCheckCount || this.isChecking) return;
     this.isChecking = true;

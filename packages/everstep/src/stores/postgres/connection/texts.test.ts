@@ -4,12 +4,12 @@ import {
   apply,
   creation,
   failure,
+  fullHistory,
   INSTANCE,
   sampleAttempt,
   sampleDeadLetter,
   sampleRun,
   unit,
-  wholeHistory,
 } from '../../conformance/samples.js';
 import { openPostgresStore } from '../index.js';
 import { openTestSchemas } from '../testing/schemas.js';
@@ -36,7 +36,7 @@ test('a text with the one character that PostgreSQL does not accept blocks neith
       results.map(({ kind }) => kind),
       ['applied', 'applied'],
     );
-    assert.equal((await wholeHistory(store, { runKey: first.key }))?.attempts[0]?.message, 'no \uFFFD "stock" \\');
+    assert.equal((await fullHistory(store, { runKey: first.key }))?.attempts[0]?.message, 'no \uFFFD "stock" \\');
     assert.equal((await store.findRun({ runKey: second.key }))?.error, 'no \uFFFD stock');
     assert.equal(await store.findRun({ instanceId: INSTANCE, workflowRunId: 'no \0 run' }), null);
   } finally {

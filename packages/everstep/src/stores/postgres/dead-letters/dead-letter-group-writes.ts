@@ -3,7 +3,7 @@
  * rows of the groups in a fixed order. Transactions can therefore wait for each other here, but never deadlock.
  * Keeps invariant 7.
  */
-import { type GroupChange, type GroupChanges, SEVERAL } from '../../../engine/dead-letters/dead-letter-groups.js';
+import { type GroupChange, type GroupChanges, SEVERAL_SUCCESSORS } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 
@@ -52,7 +52,7 @@ const REMOVE_ENTRIES = statement(`
     entries = g.entries - u.gone,
     total = g.total - u.moved,
     successor = CASE WHEN u.successor IS NULL THEN g.successor
-      WHEN coalesce(g.successor, u.successor) = u.successor THEN u.successor ELSE '${SEVERAL}' END,
+      WHEN coalesce(g.successor, u.successor) = u.successor THEN u.successor ELSE '${SEVERAL_SUCCESSORS}' END,
     resolved_at = CASE WHEN ${IS_RESOLVED} THEN u.recovered_at ELSE g.resolved_at END,
     regressed_at = CASE WHEN ${IS_RESOLVED} THEN NULL ELSE g.regressed_at END,
     rank = CASE WHEN NOT (${IS_RESOLVED}) OR g.rank > 0 THEN g.rank WHEN g.acknowledged_at IS NULL THEN 1 ELSE 2 END

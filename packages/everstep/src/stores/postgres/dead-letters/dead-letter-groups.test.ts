@@ -109,8 +109,8 @@ if (typeof schemas === 'string') {
             const taken = random(3) === 0 ? mine.splice(random(mine.length), 1)[0] : undefined;
             mine.push(entry.dlqId);
             if (taken === undefined) continue;
-            const became = random(2) === 0 ? null : ({ kind: 'resume', runKey: run.key, at: T0 + round } as const);
-            units.push(unit([{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: taken, became }]));
+            const recoveredAs = random(2) === 0 ? null : ({ kind: 'resume', runKey: run.key, at: T0 + round } as const);
+            units.push(unit([{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: taken, recoveredAs }]));
           }
           const results = await store.commit(units);
           assert.ok(results.every(({ kind }) => kind === 'applied'));

@@ -4,7 +4,7 @@ import type { DeadLetterGroupStore } from '../../../ports/stores/dead-letter-gro
 import { addAudit } from '../../shared/audit/audit-log.js';
 import { exampleOf, SHORT_RESPONSE, ungroupedOf } from '../../shared/dead-letters/dead-letter-groups.js';
 import { createDeadLetterGroups } from '../../shared/dead-letters/group-store.js';
-import { isOneOf } from '../../shared/sql/dialect.js';
+import { inList } from '../../shared/sql/dialect.js';
 import { rows } from '../../shared/sql/procedure.js';
 import { raw, sql } from '../../shared/sql/sql.js';
 import { integer, integerOrNull, type Row, text } from '../connection/columns.js';
@@ -75,7 +75,7 @@ export function createPostgresDeadLetterGroups(database: Database, sqlStore: Sql
         SELECT g.fingerprint, e.dlq_id, e.error, e.failed_by FROM dead_letter_group g JOIN LATERAL (
           SELECT d.dlq_id, d.error, d.failed_by FROM dead_letter d
           WHERE d.instance_id = g.instance_id AND d.fingerprint = g.fingerprint ORDER BY d.place DESC LIMIT 1) e ON true
-        WHERE g.instance_id = ${instanceId} AND g.fingerprint ${isOneOf(fingerprints)}`);
+        WHERE g.instance_id = ${instanceId} AND g.fingerprint ${inList(fingerprints)}`);
       return new Map(foundRows.map((row) => [text(row, 'fingerprint'), exampleOf(row)]));
     },
     async ungrouped({ limit }) {

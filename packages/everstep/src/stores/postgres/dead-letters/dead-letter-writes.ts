@@ -130,10 +130,10 @@ export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {
       case 'take-dead-letter': {
         const entry = state.requireDeadLetter(write.instanceId, write.dlqId);
         const { fingerprint, workflowUrl } = entry;
-        this.removeEntry(entry, write.became);
+        this.removeEntry(entry, write.recoveredAs);
         state.removeDeadLetter(entry);
         if (fingerprint !== null)
-          this.groups.removeEntry(entry.instanceId, { fingerprint, workflowUrl }, write.became?.at ?? null);
+          this.groups.removeEntry(entry.instanceId, { fingerprint, workflowUrl }, write.recoveredAs?.at ?? null);
         this.tasks.delete(entry, CALLBACK_SLOT, false);
         state.deleteTask(entry.runKey, CALLBACK_SLOT);
         break;

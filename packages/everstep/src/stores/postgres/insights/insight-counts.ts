@@ -33,7 +33,7 @@ export class InsightFolds {
   }
 
   /** Must be called after a commit with counters of these instances. Does not wait. */
-  noteCounts(instanceIds: Iterable<string>): void {
+  recordCounts(instanceIds: Iterable<string>): void {
     const dueInstanceIds = this.turns.dueAfter([...instanceIds].map((instanceId) => ({ instanceId, counts: '' })));
     for (const instanceId of dueInstanceIds) {
       if (this.pendingFolds.has(instanceId)) continue;

@@ -51,7 +51,7 @@ function endedItemOf(row: Row): EndedItem | null {
 export function createPostgresRepairs(sqlStore: SqlSession): RepairStore {
   return createRepairs(sqlStore, {
     addAudit,
-    noteCreation: (instanceId) =>
+    recordCreation: (instanceId) =>
       send(sql`SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ${` everstep repairs ${instanceId}`}, 0))`),
     async describe({ instanceId, dlqIds }) {
       const entries = await sqlStore.read(

@@ -44,7 +44,7 @@ export class DeduplicationWrites implements Applier<WriteOf<'deduplication'>> {
   }
 
   /** Records that a guard checked an id of the instance at this time (Unix ms). Ids that expired before can be removed. */
-  noteCheck(instanceId: string, now: number): void {
+  recordCheck(instanceId: string, now: number): void {
     this.checkCounts.set(instanceId, (this.checkCounts.get(instanceId) ?? 0) + 1);
     this.latestCheckAt = Math.max(this.latestCheckAt, now);
   }

@@ -64,7 +64,7 @@ if (typeof schemas === 'string') {
           creation(resumed, { copyOf: failed.key }),
           { kind: 'copy-journal', fromRunKey: failed.key, toRunKey: resumed.key },
           ...putTasks(resumed.key, [task]),
-          { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, became: { kind: 'resume', runKey: resumed.key, at: T0 } },
+          { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId, recoveredAs: { kind: 'resume', runKey: resumed.key, at: T0 } },
         ];
         await Promise.all([
           apply(parents.store, copied, [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [dlqId] }]),

@@ -16,7 +16,7 @@ import {
   type RowOf,
   unnest,
 } from '../connection/row-sets.js';
-import { noteStagedRuns, type StagingWrite, writeStagings } from '../storage/staged-journals.js';
+import { recordStagedRuns, type StagingWrite, writeStagings } from '../storage/staged-journals.js';
 import { addBytesSql, changeAndCountBytesSql } from '../storage/stored-bytes.js';
 import { ATTEMPT, RUN_KEY, STEP } from './tables.js';
 
@@ -143,7 +143,7 @@ export class JournalWrites implements Applier<WriteOf<'journal'>> {
 
   sendStagings(session: TransactionSession): void {
     if (this.stagings.length > 0) writeStagings(session, this.stagings);
-    if (this.stagedRuns.length > 0) noteStagedRuns(session, this.stagedRuns);
+    if (this.stagedRuns.length > 0) recordStagedRuns(session, this.stagedRuns);
     [this.stagings, this.stagedRuns] = [[], []];
   }
 

@@ -133,7 +133,7 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
         this.createRun(write, batch, guards);
         break;
       case 'note-failure-function':
-        this.noteFailureFunction(batch.state.requireRun(write.runKey));
+        this.recordFailureFunction(batch.state.requireRun(write.runKey));
         break;
       case 'note-introduction': {
         const { instanceId, runKey } = batch.state.requireRun(write.runKey);
@@ -198,7 +198,7 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
       });
     }
     if (origin?.kind === 'fork') this.forks.push({ instance_id: instanceId, run_key: key, from_key: origin.runKey });
-    if (run.hasFailureFunction) this.noteFailureFunction({ instanceId, runKey: key });
+    if (run.hasFailureFunction) this.recordFailureFunction({ instanceId, runKey: key });
     if ('runKey' in input) {
       this.payloadCopies.push({ instance_id: instanceId, run_key: key, from_instance: input.instanceId, from_key: input.runKey });
       return;
@@ -212,7 +212,7 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
     });
   }
 
-  private noteFailureFunction({ instanceId, runKey }: RunInInstance): void {
+  private recordFailureFunction({ instanceId, runKey }: RunInInstance): void {
     this.failureFunctions.push({ instance_id: instanceId, run_key: runKey });
   }
 

@@ -75,7 +75,7 @@ export class Cleaner {
   }
 
   /** Counts written documents, and analyzes a table that has grown. The database also does this automatically, but later. */
-  noteWritten({ table, documents }: StoredNamespace, count: number): void {
+  recordWritten({ table, documents }: StoredNamespace, count: number): void {
     const writtenCount = (this.writtenCounts.get(table) ?? 0) + count;
     this.writtenCounts.set(table, writtenCount < CHECK_AFTER_DOCUMENTS ? writtenCount : 0);
     if (writtenCount < CHECK_AFTER_DOCUMENTS || this.isClosed) return;

@@ -3,7 +3,7 @@ import { LIMITS } from '../../../config/limits.js';
 import type { Log } from '../../../ports/log.js';
 import type {
   DocumentBound,
-  DocumentChoice,
+  DocumentSelector,
   Filter,
   FoundDocument,
   Namespace,
@@ -118,7 +118,7 @@ class PostgresSearchDocuments implements SearchDocuments {
       return storedNamespace;
     });
     if (typeof outcome === 'string') return outcome;
-    this.cleaner.noteWritten(outcome, documents.length);
+    this.cleaner.recordWritten(outcome, documents.length);
     return 'done';
   }
 
@@ -171,7 +171,7 @@ class PostgresSearchDocuments implements SearchDocuments {
     );
   }
 
-  async remove(query: Namespace & { readonly choice: DocumentChoice }): Promise<number> {
+  async remove(query: Namespace & { readonly choice: DocumentSelector }): Promise<number> {
     const { choice } = query;
     switch (choice.kind) {
       case 'ids':

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { LOCK_CLASS } from '../connection/migrate.js';
 import { IS_ON_CLUSTER } from '../testing/citus.js';
 import { openTestSchemas } from '../testing/schemas.js';
-import { administer, createTables, DistributionError, distribute } from './administration.js';
+import { createTables, DistributionError, distribute, withPrimaryConnection } from './administration.js';
 
 const schemas = await openTestSchemas();
 const skip = typeof schemas === 'string' && schemas;
@@ -15,7 +15,10 @@ describe('administration of a distributed store', { skip, timeout: 60_000 }, () 
     const { host } = new URL(url);
     const urlOfTwo = url.replace(host, `127.0.0.1:1,${host}`);
     await createTables(urlOfTwo);
-    const found = await administer(urlOfTwo, async (client) => (await client.query('SELECT current_schema() AS name')).rows);
+    const found = await withPrimaryConnection(
+      urlOfTwo,
+      async (client) => (await client.query('SELECT current_schema() AS name')).rows,
+    );
     assert.deepEqual(found, [{ name }]);
   });
 
@@ -23,13 +26,13 @@ describe('administration of a distributed store', { skip, timeout: 60_000 }, () 
     skip: IS_ON_CLUSTER,
   }, async () => {
     const { url } = await made();
-    await administer(url, async (holder) => {
+    await withPrimaryConnection(url, async (holder) => {
       await holder.query('SELECT pg_advisory_lock($1, hashtext(current_schema()))', [LOCK_CLASS]);
       const blocked = async () =>
         (await holder.query('SELECT 1 FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))')).rows.length >
         0;
       // Without the extension, it rejects when it counts nodes, after it has the lock.
-      const outcome = administer(url, distribute).then(
+      const outcome = withPrimaryConnection(url, distribute).then(
         () => 'distributed',
         (error: unknown) => error,
       );

@@ -16,7 +16,7 @@ export async function createTables(url: string): Promise<void> {
 }
 
 /** Runs `work` on a separate connection to the primary. */
-export async function administer<Result>(url: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
+export async function withPrimaryConnection<Result>(url: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
   checkTls(url, locationOfUrl(url));
   const client = new pg.Client({ connectionString: await primaryUrl(url), application_name: 'everstep' });
   await client.connect();

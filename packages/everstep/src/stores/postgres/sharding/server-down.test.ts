@@ -65,7 +65,7 @@ for (const [what, takeDown] of WAYS)
       } finally {
         await cluster.start(server);
       }
-      await store.servers?.whenBack(server);
+      await store.servers?.whenAvailable(server);
     }
 
     test('refuses the units of its instances only, and they continue when it is back', async () => {

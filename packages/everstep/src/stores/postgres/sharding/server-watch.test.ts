@@ -29,7 +29,7 @@ async function firstEvent(
     },
     onSilent: (server: string) => report(SILENT, server),
     onFailed: (error: unknown) => report(FAILED, error),
-    whenBack: () => new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve())),
+    whenAvailable: () => new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve())),
   };
   const reported = once(events, 'event');
   void new ServerWatch(watched, stop.signal, { intervalMs: 1, silenceMs }).run();

@@ -24,7 +24,7 @@ export interface WatchedServers {
   /** Called when a statement on a server has failed. */
   onFailed(error: unknown): Promise<unknown>;
   /** Resolves as soon as the server does not count as down. */
-  whenBack(server: string): Promise<void>;
+  whenAvailable(server: string): Promise<void>;
 }
 
 export class ServerWatch {
@@ -60,7 +60,7 @@ export class ServerWatch {
       } catch (error) {
         await this.servers.onFailed(error).catch(() => undefined);
       }
-      await this.servers.whenBack(server);
+      await this.servers.whenAvailable(server);
       await this.pause(this.intervals.intervalMs);
     }
     this.watchedServers.delete(server);

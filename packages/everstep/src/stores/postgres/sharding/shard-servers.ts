@@ -83,7 +83,7 @@ export class ShardServers implements StoreServers {
           }),
         onSilent: (server) => this.onSilence(server),
         onFailed: (error) => this.failureOf(error, () => []),
-        whenBack: (server) => this.whenBack(server),
+        whenAvailable: (server) => this.whenAvailable(server),
       },
       this.closing.signal,
     );
@@ -111,7 +111,7 @@ export class ShardServers implements StoreServers {
     return this.outages.has(server);
   }
 
-  async whenBack(server: string): Promise<void> {
+  async whenAvailable(server: string): Promise<void> {
     await this.pendingMarks.get(server);
     await this.outages.get(server)?.ended;
   }

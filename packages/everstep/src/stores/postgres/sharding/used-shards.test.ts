@@ -83,12 +83,12 @@ describe('shards of a Citus cluster', { skip: typeof schemas === 'string' && sch
     const [failed, next] = [nextRun(), nextRun()];
     await apply(store, [creation(failed), ...failure(failed)]);
     const dlqId = `dlq_${failed.key}`;
-    const became = { kind: 'resume', runKey: next.key, at: T0 } as const;
+    const recoveredAs = { kind: 'resume', runKey: next.key, at: T0 } as const;
     const resumed = unit(
       [
         creation(next, { copyOf: failed.key }),
         { kind: 'copy-journal', fromRunKey: failed.key, toRunKey: next.key },
-        { kind: 'take-dead-letter', instanceId, dlqId, became },
+        { kind: 'take-dead-letter', instanceId, dlqId, recoveredAs },
       ],
       [{ kind: 'dead-letters-present', instanceId, dlqIds: [dlqId] }],
     );

@@ -48,7 +48,7 @@ const DELETE_SLICE = statement(
 const DELETE_STAGING = statement('DELETE FROM staged_journal WHERE instance_id = $1 AND run_key = $2');
 
 /** Records that journals are being copied for runs that will be created. */
-export function noteStagedRuns(session: TransactionSession, runs: readonly { instanceId: string; runKey: string }[]): void {
+export function recordStagedRuns(session: TransactionSession, runs: readonly { instanceId: string; runKey: string }[]): void {
   session.send(STAGE, [runs.map(({ instanceId }) => instanceId), runs.map(({ runKey }) => runKey)]);
 }
 

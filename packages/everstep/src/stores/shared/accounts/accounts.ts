@@ -16,16 +16,16 @@ import * as users from './users.js';
 
 /** The parts that each store implements separately: counters of commits, and work that involves other processes. */
 export interface StoreSpecificAccounts
-  extends Pick<AccountStore, 'exclusively' | 'usage' | 'usageByDay' | 'countOfDay' | 'countsByDay'> {
+  extends Pick<AccountStore, 'runExclusively' | 'usage' | 'usageByDay' | 'countOfDay' | 'countsByDay'> {
   readonly addAudit: AddAudit;
-  readonly noteInstance: instances.NoteInstance;
+  readonly recordInstance: instances.RecordInstance;
   /** Called in the transaction that deletes an instance. */
-  noteDeletion(instanceId: string, at: number): Procedure<void>;
+  recordDeletion(instanceId: string, at: number): Procedure<void>;
   totalsOf(query: { readonly accountId: string }): Promise<readonly InstanceTotals[]>;
 }
 
 export function createAccounts(store: SqlStore, specificParts: StoreSpecificAccounts): AccountStore {
-  const { addAudit, noteInstance, noteDeletion, ...counts } = specificParts;
+  const { addAudit, recordInstance, recordDeletion, ...counts } = specificParts;
   const change = createAccountChange(store, addAudit);
   return {
     ...counts,
@@ -69,11 +69,11 @@ function* setOperator(userId: string, isOperator: boolean): Procedure<'done' | '
 function* removeUser(
   userId: string,
   successorId: string | null,
-): Procedure<'deleted' | 'not-found' | 'owns-something' | 'last-owner' | 'last-operator'> {
+): Procedure<'deleted' | 'not-found' | 'owns-resources' | 'last-owner' | 'last-operator'> {
   const lockedUser = yield* users.lockUser(userId);
   if (!lockedUser) return 'not-found';
   if (lockedUser.isLastOperator) return 'last-operator';
-  if (yield* teams.ownsSomething(userId)) return 'owns-something';
+  if (yield* teams.ownsResources(userId)) return 'owns-resources';
   if ((yield* teams.leaveAllTeams(userId, successorId)) === 'last-owner') return 'last-owner';
   yield* teams.deleteInvitationsOfInviter(userId);
   yield* logins.deleteSessionsOfUser(userId);
@@ -90,7 +90,7 @@ function createUsers(store: SqlStore, change: AccountChange) {
         yield* users.createApiKey(apiKey);
       }, audit),
     listUsers: () => store.read(users.listUsers()),
-    pageOfUsers: ({ after, limit }) => store.read(users.pageOfUsers(after, limit)),
+    listUsersPage: ({ after, limit }) => store.read(users.listUsersPage(after, limit)),
     findUser: ({ userId }) => store.read(users.findUser(userId)),
     findUserByEmail: ({ email }) => store.read(users.findUserByEmail(email)),
     setUserDisabled: ({ userId, at, audit }) => change(() => setUserDisabled(userId, at), audit),
@@ -130,9 +130,9 @@ function createLogins(store: SqlStore, change: AccountChange) {
         audit,
         (endedSessions) => endedSessions > 0,
       ),
-    lastLoginAt: ({ userId, place }) => store.read(logins.lastLoginAt(userId, place)),
+    lastLoginAt: ({ userId, location }) => store.read(logins.lastLoginAt(userId, location)),
     // If a crash undoes the write, the next login repeats it.
-    noteLogin: ({ userId, place, at }) => store.write(() => logins.noteLogin(userId, place, at), { durable: false }),
+    recordLogin: ({ userId, location, at }) => store.write(() => logins.recordLogin(userId, location, at), { durable: false }),
     findByIdentity: (identity) => store.read(signIn.findByIdentity(identity)),
     linkIdentity: ({ identity, userId, at, audit }) => change(() => signIn.linkIdentity(identity, userId, at), audit),
     listIdentities: ({ userId }) => store.read(signIn.listIdentities(userId)),
@@ -174,24 +174,24 @@ function createTeams(store: SqlStore, change: AccountChange) {
   } satisfies Partial<AccountStore>;
 }
 
-function createInstances(store: SqlStore, change: AccountChange, { noteInstance, noteDeletion }: StoreSpecificAccounts) {
+function createInstances(store: SqlStore, change: AccountChange, { recordInstance, recordDeletion }: StoreSpecificAccounts) {
   return {
     createInstance: (instance, audit, tokens = []) =>
-      change(() => instances.createInstance(instance, tokens, noteInstance), audit),
+      change(() => instances.createInstance(instance, tokens, recordInstance), audit),
     findInstance: ({ instanceId }) => store.read(instances.findInstance(instanceId)),
     listInstances: () => store.read(instances.listInstances()),
     instancesOf: ({ accountIds }) => store.read(instances.instancesOf(accountIds)),
     changeInstance: ({ instanceId, change: instanceChange, audit }) =>
-      change(() => instances.changeInstance(instanceId, instanceChange, noteInstance), audit),
+      change(() => instances.changeInstance(instanceId, instanceChange, recordInstance), audit),
     deleteInstance: ({ instanceId, at, audit }) =>
       change(function* () {
         const isDeleted = yield* deletedInstances.deleteInstance(instanceId, at);
-        if (isDeleted) yield* noteDeletion(instanceId, at);
+        if (isDeleted) yield* recordDeletion(instanceId, at);
         return isDeleted;
       }, audit),
     listDeletedInstances: () => store.read(deletedInstances.listDeletedInstances()),
-    noteEmptied: ({ instanceId, at }) => store.write(() => deletedInstances.noteEmptied(instanceId, at)),
-    forgetDeleted: ({ instanceId }) => store.write(() => deletedInstances.forgetDeleted(instanceId)),
+    markEmptied: ({ instanceId, at }) => store.write(() => deletedInstances.markEmptied(instanceId, at)),
+    removeDeletedInstance: ({ instanceId }) => store.write(() => deletedInstances.removeDeletedInstance(instanceId)),
     setSigningKeys: ({ instanceId, current, next, audit }) =>
       change(() => instances.setSigningKeys(instanceId, current, next), audit),
     replaceInstanceKeys: ({ instanceId, from, to }) => store.write(() => instances.replaceKeys(instanceId, from, to)),
@@ -208,7 +208,7 @@ function createInstances(store: SqlStore, change: AccountChange, { noteInstance,
 function createAlerts(store: SqlStore) {
   return {
     createBudgetAlert: async ({ alert, lowerPercents, ...budget }) =>
-      !(await store.read(alerts.isAlertNoted(alert))) && store.write(() => alerts.createAlert(alert, lowerPercents, budget)),
+      !(await store.read(alerts.isAlertRecorded(alert))) && store.write(() => alerts.createAlert(alert, lowerPercents, budget)),
     // The server sends these alerts, so they must be durable.
     dueBudgetAlerts: ({ before, limit }) => store.readDurable(alerts.dueAlerts(before, limit)),
     nextBudgetAlertAt: ({ after }) => store.read(alerts.nextAlertAt(after)),

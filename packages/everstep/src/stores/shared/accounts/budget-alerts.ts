@@ -26,7 +26,7 @@ const isAlert = ({ instanceId, month, percent }: BudgetAlertId): Sql =>
   sql`instance_id = ${instanceId} AND month = ${month} AND percent = ${percent}`;
 
 /** Returns whether the alert is noted. Does not write, because the check is repeated while the budget is exceeded. */
-export function* isAlertNoted(alert: BudgetAlertId): Procedure<boolean> {
+export function* isAlertRecorded(alert: BudgetAlertId): Procedure<boolean> {
   return (yield* row(sql`SELECT percent FROM budget_alert WHERE ${isAlert(alert)}`)) !== null;
 }
 
@@ -82,5 +82,5 @@ export function* rescheduleAlert(alert: PendingBudgetAlert, retried: number, due
   return updatedCount === 1;
 }
 
-export const forgetAlerts = (instanceId: string): Procedure<void> =>
+export const deleteAlerts = (instanceId: string): Procedure<void> =>
   send(sql`DELETE FROM budget_alert WHERE instance_id = ${instanceId}`);

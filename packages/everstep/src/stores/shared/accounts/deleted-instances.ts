@@ -34,8 +34,8 @@ export function* listDeletedInstances(): Procedure<readonly DeletedInstance[]> {
   return (yield* rows(sql`SELECT * FROM deleted_instance ORDER BY instance_id`)).map(DELETED_INSTANCE.read);
 }
 
-export const noteEmptied = (instanceId: string, at: number): Procedure<void> =>
+export const markEmptied = (instanceId: string, at: number): Procedure<void> =>
   send(sql`UPDATE deleted_instance SET emptied_at = ${at} WHERE instance_id = ${instanceId} AND emptied_at IS NULL`);
 
-export const forgetDeleted = (instanceId: string): Procedure<void> =>
+export const removeDeletedInstance = (instanceId: string): Procedure<void> =>
   send(sql`DELETE FROM deleted_instance WHERE instance_id = ${instanceId}`);

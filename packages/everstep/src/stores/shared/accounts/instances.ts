@@ -1,11 +1,11 @@
 /** Queue instances and their tokens. */
 import type { InstanceChange, InstanceKeys, QueueInstance, TokenRecord } from '../../../ports/stores/account-store.js';
 import { integer, text } from '../../records/columns.js';
-import { FOR_UPDATE, isOneOf } from '../sql/dialect.js';
+import { FOR_UPDATE, inList } from '../sql/dialect.js';
 import { count, type Procedure, row, rows, send } from '../sql/procedure.js';
 import { sql } from '../sql/sql.js';
 import { json, NUMBER, nullable, oneOf, optional, TEXT, table } from '../sql/table.js';
-import { forgetAlerts, isBudgetChanged } from './budget-alerts.js';
+import { deleteAlerts, isBudgetChanged } from './budget-alerts.js';
 import { requireAccount } from './change.js';
 
 const INSTANCE = table<QueueInstance>('queue_instance', {
@@ -35,18 +35,18 @@ const TOKEN = table<TokenRecord>('token', {
 });
 
 /** Called in the transaction that creates or changes an instance, with its new price if one is set. */
-export type NoteInstance = (instanceId: string, price: number | undefined) => Procedure<void>;
+export type RecordInstance = (instanceId: string, price: number | undefined) => Procedure<void>;
 
 /** Creates the instance. Fails if the id is taken, or if the account does not exist. */
 export function* createInstance(
   instance: QueueInstance,
   tokens: readonly TokenRecord[],
-  noteInstance: NoteInstance,
+  recordInstance: RecordInstance,
 ): Procedure<void> {
   if (instance.accountId !== undefined) yield* requireAccount(instance.accountId);
   yield* send(INSTANCE.insert(instance));
   for (const token of tokens) yield* createToken(token);
-  yield* noteInstance(instance.instanceId, instance.price);
+  yield* recordInstance(instance.instanceId, instance.price);
 }
 
 export function* findInstance(instanceId: string): Procedure<QueueInstance | null> {
@@ -66,7 +66,7 @@ export function* listInstances(): Procedure<readonly QueueInstance[]> {
 
 /** Returns the instances of these accounts in the order of creation. */
 export function* instancesOf(accountIds: readonly string[]): Procedure<readonly QueueInstance[]> {
-  const foundRows = yield* rows(sql`SELECT * FROM queue_instance WHERE account_id ${isOneOf(accountIds)}`);
+  const foundRows = yield* rows(sql`SELECT * FROM queue_instance WHERE account_id ${inList(accountIds)}`);
   return foundRows.toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq')).map(INSTANCE.read);
 }
 
@@ -74,7 +74,7 @@ export function* instancesOf(accountIds: readonly string[]): Procedure<readonly 
 export function* changeInstance(
   instanceId: string,
   change: InstanceChange,
-  noteInstance: NoteInstance,
+  recordInstance: RecordInstance,
 ): Procedure<QueueInstance | null> {
   const instance = yield* lockInstance(instanceId);
   if (!instance) return null;
@@ -83,8 +83,8 @@ export function* changeInstance(
     UPDATE queue_instance SET ${INSTANCE.assignments({ ...instance, ...change })} WHERE instance_id = ${instanceId} RETURNING *`);
   if (!changedRow) return null;
   const changedInstance = INSTANCE.read(changedRow);
-  yield* noteInstance(instanceId, change.price);
-  if (isBudgetChanged(instance, changedInstance)) yield* forgetAlerts(instanceId);
+  yield* recordInstance(instanceId, change.price);
+  if (isBudgetChanged(instance, changedInstance)) yield* deleteAlerts(instanceId);
   return changedInstance;
 }
 

@@ -6,7 +6,7 @@ import {
   type UserRecord,
 } from '../../../ports/stores/account-store.js';
 import { integer } from '../../records/columns.js';
-import { allAfter, FOR_SHARE, larger } from '../sql/dialect.js';
+import { FOR_SHARE, greatest, skipRows } from '../sql/dialect.js';
 import { count, type Procedure, row, rows, send } from '../sql/procedure.js';
 import { sql } from '../sql/sql.js';
 import { EMPTY_IF_NULL, NUMBER, TEXT, table } from '../sql/table.js';
@@ -39,7 +39,7 @@ export function* createSession({ sessionHash, userId, apiKeyId, createdAt, expir
   if (createdCount !== 1) return false;
   yield* send(sql`
     DELETE FROM login_session WHERE session_hash IN (
-      SELECT session_hash FROM login_session WHERE user_id = ${userId} ORDER BY created_at DESC ${allAfter(MAX_SESSIONS_PER_USER)})`);
+      SELECT session_hash FROM login_session WHERE user_id = ${userId} ORDER BY created_at DESC ${skipRows(MAX_SESSIONS_PER_USER)})`);
   return true;
 }
 
@@ -85,11 +85,11 @@ export function* lastLoginAt(userId: string, location: string): Procedure<number
   return foundRow && integer(foundRow, 'at');
 }
 
-export function* noteLogin(userId: string, location: string, at: number): Procedure<void> {
+export function* recordLogin(userId: string, location: string, at: number): Procedure<void> {
   yield* send(sql`
     INSERT INTO login_place (user_id, place, at) VALUES (${userId}, ${location}, ${at})
-    ON CONFLICT (user_id, place) DO UPDATE SET at = ${larger(sql`login_place.at`, sql`excluded.at`)}`);
+    ON CONFLICT (user_id, place) DO UPDATE SET at = ${greatest(sql`login_place.at`, sql`excluded.at`)}`);
   yield* send(sql`
     DELETE FROM login_place WHERE user_id = ${userId} AND place IN (
-      SELECT place FROM login_place WHERE user_id = ${userId} ORDER BY at DESC, place ${allAfter(MAX_LOGIN_LOCATIONS)})`);
+      SELECT place FROM login_place WHERE user_id = ${userId} ORDER BY at DESC, place ${skipRows(MAX_LOGIN_LOCATIONS)})`);
 }

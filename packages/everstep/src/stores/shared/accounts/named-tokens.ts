@@ -5,7 +5,7 @@ import {
   type NamedTokenStore,
   type ReplacedToken,
 } from '../../../ports/stores/accounts/named-tokens.js';
-import { larger, smaller } from '../sql/dialect.js';
+import { greatest, least } from '../sql/dialect.js';
 import { count, type Procedure, row, rows, type SqlStore, send } from '../sql/procedure.js';
 import { sql } from '../sql/sql.js';
 import { json, NUMBER, nullable, TEXT, table } from '../sql/table.js';
@@ -32,7 +32,7 @@ function* create(token: NamedToken, replacedToken: ReplacedToken | undefined): P
     const end =
       expiresAt === null
         ? sql`revoked_at = ${createdAt}`
-        : sql`expires_at = ${smaller(sql`coalesce(expires_at, ${expiresAt})`, sql`${expiresAt}`)}`;
+        : sql`expires_at = ${least(sql`coalesce(expires_at, ${expiresAt})`, sql`${expiresAt}`)}`;
     const changedCount = yield* count(sql`
       UPDATE named_token SET replaced_by = ${token.tokenId}, ${end}
       WHERE token_id = ${tokenId} AND instance_id = ${instanceId} AND revoked_at IS NULL`);
@@ -62,9 +62,9 @@ function* revoke(instanceId: string, tokenId: string, at: number): Procedure<boo
   return revokedCount === 1;
 }
 
-const noteUse = (tokenId: string, at: number): Procedure<void> =>
+const recordUse = (tokenId: string, at: number): Procedure<void> =>
   send(sql`
-    UPDATE named_token SET last_used_at = ${larger(sql`coalesce(last_used_at, 0)`, sql`${at}`)} WHERE token_id = ${tokenId}`);
+    UPDATE named_token SET last_used_at = ${greatest(sql`coalesce(last_used_at, 0)`, sql`${at}`)} WHERE token_id = ${tokenId}`);
 
 export function createNamedTokens(store: SqlStore, change: AccountChange): NamedTokenStore {
   return {
@@ -72,6 +72,6 @@ export function createNamedTokens(store: SqlStore, change: AccountChange): Named
     findNamedToken: ({ tokenHash }) => store.read(find(tokenHash)),
     listNamedTokens: ({ instanceId }) => store.read(list(instanceId)),
     revokeNamedToken: ({ instanceId, tokenId, at, audit }) => change(() => revoke(instanceId, tokenId, at), audit),
-    noteTokenUse: ({ tokenId, at }) => store.write(() => noteUse(tokenId, at), { durable: false }),
+    recordTokenUse: ({ tokenId, at }) => store.write(() => recordUse(tokenId, at), { durable: false }),
   };
 }

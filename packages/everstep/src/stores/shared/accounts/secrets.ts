@@ -18,7 +18,7 @@ function* listSecrets() {
 
 export function createSecrets(store: SqlStore): InstallationSecretStore {
   return {
-    async secret({ name, value }) {
+    async findOrCreateSecret({ name, value }) {
       // A store that does not accept writes can still be read.
       const existingValue = await store.read(findSecret(name));
       if (existingValue !== null) return existingValue;

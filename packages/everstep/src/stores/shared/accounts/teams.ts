@@ -67,7 +67,7 @@ export function* listTeams(userId: string): Procedure<readonly (TeamRecord & { r
 }
 
 /** Returns whether the account, of a user or a team, owns queue instances or search indexes. */
-export function* ownsSomething(accountId: string): Procedure<boolean> {
+export function* ownsResources(accountId: string): Procedure<boolean> {
   const foundRow = yield* row(sql`
     SELECT EXISTS (SELECT 1 FROM queue_instance WHERE account_id = ${accountId})
       OR EXISTS (SELECT 1 FROM search_index WHERE account_id = ${accountId} AND ${isFalse('deleted')}) AS owns`);
@@ -89,7 +89,7 @@ export function* leaveAllTeams(
     yield* lockTeam(teamId);
     if (!(yield* isLastOwner(teamId, userId))) continue;
     const members = yield* listMembers(teamId);
-    if (members.length === 1 && !(yield* ownsSomething(teamId))) deletedTeamIds.push(teamId);
+    if (members.length === 1 && !(yield* ownsResources(teamId))) deletedTeamIds.push(teamId);
     else if (successorId !== userId && members.some((member) => member.userId === successorId)) inheritedTeamIds.push(teamId);
     else return 'last-owner';
   }
@@ -101,9 +101,9 @@ export function* leaveAllTeams(
 }
 
 /** Deletes the team with its invitations. */
-export function* deleteTeam(teamId: string): Procedure<'deleted' | 'not-found' | 'owns-something'> {
+export function* deleteTeam(teamId: string): Procedure<'deleted' | 'not-found' | 'owns-resources'> {
   if (!(yield* lockTeam(teamId))) return 'not-found';
-  if (yield* ownsSomething(teamId)) return 'owns-something';
+  if (yield* ownsResources(teamId)) return 'owns-resources';
   yield* send(sql`DELETE FROM team_member WHERE team_id = ${teamId}`);
   yield* send(sql`DELETE FROM team WHERE team_id = ${teamId}`);
   yield* send(sql`DELETE FROM invitation WHERE team_id = ${teamId}`);

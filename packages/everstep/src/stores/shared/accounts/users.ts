@@ -34,7 +34,7 @@ export function* listUsers(): Procedure<readonly UserRecord[]> {
 }
 
 /** Returns a page of users in the order of creation. A position stays valid if its user is deleted. */
-export function* pageOfUsers(after: Position | null, limit: number): Procedure<Listing<UserRecord>> {
+export function* listUsersPage(after: Position | null, limit: number): Procedure<Listing<UserRecord>> {
   const foundRows = yield* rows(sql`
     SELECT * FROM account_user WHERE seq > ${Number(after ?? 0)} ORDER BY seq LIMIT ${limit + 1}`);
   const page = foundRows.slice(0, limit);

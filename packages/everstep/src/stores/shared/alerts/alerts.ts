@@ -5,7 +5,7 @@ import { ALERT_KINDS } from '../../../engine/alerts/alert-settings.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import type { AlertPage, AlertStore } from '../../../ports/stores/alerts/alert-store.js';
 import { integer, json as readJson } from '../../records/columns.js';
-import { isOneOf, SKIP_LOCKED } from '../sql/dialect.js';
+import { inList, SKIP_LOCKED } from '../sql/dialect.js';
 import { count, type Procedure, row, rows, type SqlStore, send } from '../sql/procedure.js';
 import { raw, type Sql, sql } from '../sql/sql.js';
 import { json, NUMBER, nullable, oneOf, TEXT, table } from '../sql/table.js';
@@ -69,7 +69,7 @@ function* recordRound({ instanceId, changes, eventIds }: Parameters<AlertStore['
   const removedCount =
     eventIds.length === 0
       ? 0
-      : yield* count(sql`DELETE FROM alert_event WHERE instance_id = ${instanceId} AND event_id ${isOneOf(eventIds)}`);
+      : yield* count(sql`DELETE FROM alert_event WHERE instance_id = ${instanceId} AND event_id ${inList(eventIds)}`);
   if (removedCount !== eventIds.length) throw new AlreadyDoneError();
   for (const { isNew, alert } of changes) {
     const { alertId } = alert;

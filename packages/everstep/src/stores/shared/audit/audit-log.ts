@@ -1,7 +1,7 @@
 /** The audit log. Entries are added in the transaction of the change that they record, and never changed. */
 import type { AccountId, AuditEntry } from '../../../ports/stores/account-store.js';
 import { integer } from '../../records/columns.js';
-import { isOneOfNumbers } from '../sql/dialect.js';
+import { inIntegerList } from '../sql/dialect.js';
 import { type Procedure, row, rows, send } from '../sql/procedure.js';
 import { byDialect, raw, sql } from '../sql/sql.js';
 import { json, NUMBER, optional, TEXT, table } from '../sql/table.js';
@@ -66,7 +66,7 @@ export function* listAudit(
     for (const readerRow of readerRows) seqs.add(integer(readerRow, 'entry_seq'));
   }
   const newestSeqs = [...seqs].sort((a, b) => b - a).slice(0, limit);
-  const foundRows = yield* rows(sql`SELECT * FROM audit_log WHERE seq ${isOneOfNumbers(newestSeqs)}`);
+  const foundRows = yield* rows(sql`SELECT * FROM audit_log WHERE seq ${inIntegerList(newestSeqs)}`);
   return foundRows.toSorted((a, b) => integer(b, 'seq') - integer(a, 'seq')).map(AUDIT_LOG.read);
 }
 

@@ -20,7 +20,7 @@ import type {
 import type { Listing } from '../../../ports/stores/page.js';
 import { bytes, integer, json, type Row, text, textOrNull, word } from '../../records/columns.js';
 import type { AddAudit } from '../audit/audit-log.js';
-import { isOneOf, OWNER, ofInstance, withIndex } from '../sql/dialect.js';
+import { INSTANCE_COLUMN, inList, ofInstance, withIndex } from '../sql/dialect.js';
 import { type Procedure, rows } from '../sql/procedure.js';
 import { byDialect, joinSql, raw, type Sql, sql } from '../sql/sql.js';
 import { type Column, NUMBER, nullable, oneOf, TEXT, table } from '../sql/table.js';
@@ -115,7 +115,8 @@ const listOf = (columns: string, subquery: Sql): Sql =>
     postgres: sql`(SELECT coalesce(json_agg(json_build_array(${raw(columns)})), '[]')::text FROM (${subquery}) AS listed)`,
   });
 
-const ofGroup = (alias: string): Sql => sql`${raw(alias)}.${OWNER} = g.${OWNER} AND ${raw(alias)}.fingerprint = g.fingerprint`;
+const ofGroup = (alias: string): Sql =>
+  sql`${raw(alias)}.${INSTANCE_COLUMN} = g.${INSTANCE_COLUMN} AND ${raw(alias)}.fingerprint = g.fingerprint`;
 
 export function* records(
   instanceId: string,
@@ -132,7 +133,7 @@ export function* records(
     WHERE ${ofGroup('h')} AND h.hour BETWEEN ${hourOf(now) - HISTOGRAM_HOURS + 1} AND ${hourOf(now)} ORDER BY h.hour`;
   const foundRows = yield* rows(sql`
     SELECT g.*, ${listOf('workflow_url, entries', workflows)} AS workflows, ${listOf('hour, count', hours)} AS hours
-    FROM dead_letter_group g WHERE g.${ofInstance(instanceId)} AND g.fingerprint ${isOneOf(fingerprints)}`);
+    FROM dead_letter_group g WHERE g.${ofInstance(instanceId)} AND g.fingerprint ${inList(fingerprints)}`);
   const newestEntries = yield* examples(instanceId, fingerprints);
   const rowsByFingerprint = new Map(foundRows.map((groupRow) => [text(groupRow, 'fingerprint'), groupRow]));
   return fingerprints.flatMap((fingerprint) => {
@@ -192,7 +193,7 @@ export function* groupsFrom(
   if (!withEmpty) commonConditions.push(sql`g.entries > 0`);
   if (workflowUrls) {
     commonConditions.push(sql`EXISTS (
-      SELECT 1 FROM dead_letter_group_workflow w WHERE ${ofGroup('w')} AND w.workflow_url ${isOneOf(workflowUrls)})`);
+      SELECT 1 FROM dead_letter_group_workflow w WHERE ${ofGroup('w')} AND w.workflow_url ${inList(workflowUrls)})`);
   }
   const requestedWalks = walks.filter(
     ([part]) => part >= after.part && (states === undefined || states.some((state) => state === GROUP_STATES[part])),

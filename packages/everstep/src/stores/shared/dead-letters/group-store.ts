@@ -1,9 +1,14 @@
 /** The store of groups of dead letters: lists, marks and tidies them. */
-import { EMPTY_GROUPS_KEPT_MS, HOURS_KEPT_MS, hourOf, NEW_FOR_MS } from '../../../engine/dead-letters/dead-letter-groups.js';
+import {
+  EMPTY_GROUP_RETENTION_MS,
+  HOUR_COUNTS_RETENTION_MS,
+  hourOf,
+  NEW_FOR_MS,
+} from '../../../engine/dead-letters/dead-letter-groups.js';
 import { applyMark, type GroupMark } from '../../../engine/dead-letters/group-triage.js';
 import type { DeadLetterGroupStore, MarkOutcome } from '../../../ports/stores/dead-letter-groups.js';
 import { createAccountChange } from '../accounts/change.js';
-import { FOR_UPDATE, OWNER, ofInstance, someOf } from '../sql/dialect.js';
+import { FOR_UPDATE, INSTANCE_COLUMN, ofInstance, someOf } from '../sql/dialect.js';
 import { count, type Procedure, row, type SqlStore, send } from '../sql/procedure.js';
 import { raw, type Sql, sql } from '../sql/sql.js';
 import { list, records, type StoreSpecificGroups, TRIAGE } from './dead-letter-groups.js';
@@ -32,18 +37,18 @@ function* markGroup(instanceId: string, fingerprint: string, groupMark: GroupMar
 
 /** Tidies groups. Locked rows are left for the next call. */
 function* tidy(now: number, limit: number): Procedure<number> {
-  const someGroups = (condition: Sql) => someOf(sql`${OWNER}, fingerprint`, 'dead_letter_group', condition, limit);
+  const someGroups = (condition: Sql) => someOf(sql`${INSTANCE_COLUMN}, fingerprint`, 'dead_letter_group', condition, limit);
   const agedGroups = yield* count(
     sql`UPDATE dead_letter_group SET rank = 2 WHERE ${someGroups(sql`rank = 1 AND first_seen_at <= ${now - NEW_FOR_MS}`)}`,
   );
-  const isOld = sql`hour < ${hourOf(now - HOURS_KEPT_MS)}`;
+  const isOld = sql`hour < ${hourOf(now - HOUR_COUNTS_RETENTION_MS)}`;
   const removedHours = yield* count(
     sql`
       DELETE FROM dead_letter_group_hour
-      WHERE ${someOf(sql`${OWNER}, fingerprint, hour`, 'dead_letter_group_hour', isOld, limit)}`,
+      WHERE ${someOf(sql`${INSTANCE_COLUMN}, fingerprint, hour`, 'dead_letter_group_hour', isOld, limit)}`,
   );
   const removedGroups = yield* count(
-    sql`DELETE FROM dead_letter_group WHERE ${someGroups(sql`entries = 0 AND last_seen_at < ${now - EMPTY_GROUPS_KEPT_MS}`)}`,
+    sql`DELETE FROM dead_letter_group WHERE ${someGroups(sql`entries = 0 AND last_seen_at < ${now - EMPTY_GROUP_RETENTION_MS}`)}`,
   );
   return agedGroups + removedHours + removedGroups;
 }

@@ -1,7 +1,7 @@
 /** Merges groups of earlier rules, whose entries have moved, into the groups that replace them. */
-import { SEVERAL } from '../../../engine/dead-letters/dead-letter-groups.js';
+import { SEVERAL_SUCCESSORS } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { text } from '../../records/columns.js';
-import { FOR_UPDATE, larger, OWNER, smaller } from '../sql/dialect.js';
+import { FOR_UPDATE, greatest, INSTANCE_COLUMN, least } from '../sql/dialect.js';
 import { type Procedure, row, send } from '../sql/procedure.js';
 import { byDialect, raw, type Sql, sql } from '../sql/sql.js';
 
@@ -20,23 +20,23 @@ const REGRESSED = raw(`CASE WHEN s.resolved_at IS NOT NULL THEN NULL
  */
 export function* mergeReplacedGroup(): Procedure<number> {
   const oldGroup = yield* row(sql`
-    SELECT ${OWNER} AS owner, fingerprint, successor FROM dead_letter_group ${REPLACED_INDEX}
+    SELECT ${INSTANCE_COLUMN} AS owner, fingerprint, successor FROM dead_letter_group ${REPLACED_INDEX}
     WHERE successor IS NOT NULL AND ${ANY_OWNER} AND entries = 0 LIMIT 1`);
   if (!oldGroup) return 0;
   const owner = typeof oldGroup.owner === 'string' ? oldGroup.owner : Number(oldGroup.owner);
   const [from, to] = [text(oldGroup, 'fingerprint'), text(oldGroup, 'successor')];
-  const isGroup = (fingerprint: string): Sql => sql`${OWNER} = ${owner} AND fingerprint = ${fingerprint}`;
+  const isGroup = (fingerprint: string): Sql => sql`${INSTANCE_COLUMN} = ${owner} AND fingerprint = ${fingerprint}`;
   // Groups are locked in the order in which commits lock them.
   for (const fingerprint of [from, to].sort()) {
     const lockedGroup = yield* row(sql`SELECT entries FROM dead_letter_group WHERE ${isGroup(fingerprint)} ${FOR_UPDATE}`);
     if (fingerprint === from && (!lockedGroup || Number(lockedGroup.entries) !== 0)) return 0;
   }
-  if (to !== SEVERAL) {
+  if (to !== SEVERAL_SUCCESSORS) {
     yield* send(sql`
       UPDATE dead_letter_group AS s SET
         total = s.total + o.total,
-        first_seen_at = ${smaller(raw('s.first_seen_at'), raw('o.first_seen_at'))},
-        last_seen_at = ${larger(raw('s.last_seen_at'), raw('o.last_seen_at'))},
+        first_seen_at = ${least(raw('s.first_seen_at'), raw('o.first_seen_at'))},
+        last_seen_at = ${greatest(raw('s.last_seen_at'), raw('o.last_seen_at'))},
         acknowledged_by = CASE WHEN s.acknowledged_at IS NULL THEN o.acknowledged_by ELSE s.acknowledged_by END,
         acknowledged_at = coalesce(s.acknowledged_at, o.acknowledged_at),
         resolved_at = CASE WHEN s.resolved_at IS NULL AND o.resolved_at > s.last_seen_at THEN o.resolved_at ELSE s.resolved_at END,
@@ -45,13 +45,13 @@ export function* mergeReplacedGroup(): Procedure<number> {
         rank = CASE WHEN ${REGRESSED} IS NOT NULL THEN 0
           WHEN coalesce(s.acknowledged_at, o.acknowledged_at) IS NOT NULL THEN 2 ELSE s.rank END
       FROM dead_letter_group AS o
-      WHERE s.${OWNER} = ${owner} AND s.fingerprint = ${to} AND o.${OWNER} = ${owner} AND o.fingerprint = ${from}`);
+      WHERE s.${INSTANCE_COLUMN} = ${owner} AND s.fingerprint = ${to} AND o.${INSTANCE_COLUMN} = ${owner} AND o.fingerprint = ${from}`);
     yield* send(sql`
-      INSERT INTO dead_letter_group_hour AS h (${OWNER}, fingerprint, hour, count)
-      SELECT x.${OWNER}, g.fingerprint, x.hour, x.count FROM dead_letter_group_hour x
-      JOIN dead_letter_group g ON g.${OWNER} = x.${OWNER} AND g.fingerprint = ${to}
-      WHERE x.${OWNER} = ${owner} AND x.fingerprint = ${from} AND x.count > 0
-      ON CONFLICT (${OWNER}, fingerprint, hour) DO UPDATE SET count = h.count + excluded.count`);
+      INSERT INTO dead_letter_group_hour AS h (${INSTANCE_COLUMN}, fingerprint, hour, count)
+      SELECT x.${INSTANCE_COLUMN}, g.fingerprint, x.hour, x.count FROM dead_letter_group_hour x
+      JOIN dead_letter_group g ON g.${INSTANCE_COLUMN} = x.${INSTANCE_COLUMN} AND g.fingerprint = ${to}
+      WHERE x.${INSTANCE_COLUMN} = ${owner} AND x.fingerprint = ${from} AND x.count > 0
+      ON CONFLICT (${INSTANCE_COLUMN}, fingerprint, hour) DO UPDATE SET count = h.count + excluded.count`);
   }
   yield* send(sql`DELETE FROM dead_letter_group_hour WHERE ${isGroup(from)}`);
   yield* send(sql`DELETE FROM dead_letter_group_workflow WHERE ${isGroup(from)}`);

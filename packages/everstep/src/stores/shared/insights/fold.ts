@@ -24,7 +24,7 @@ import {
   storedSteps,
 } from '../../../engine/insights/stored-counts.js';
 import { integer, type Row, text } from '../../records/columns.js';
-import { OWNER, ofInstance, owner } from '../sql/dialect.js';
+import { INSTANCE_COLUMN, instanceColumnValue, ofInstance } from '../sql/dialect.js';
 import { type Procedure, rows, send } from '../sql/procedure.js';
 import { byDialect, raw, type Sql, sql } from '../sql/sql.js';
 import { countsOfDelta } from './deltas.js';
@@ -170,10 +170,10 @@ export function* writeCounter(instanceId: string, { period, start, scope, workfl
   const durations = JSON.stringify(storedHistogram(counts.durations));
   const steps = JSON.stringify(storedSteps(counts.steps));
   yield* send(sql`
-    INSERT INTO insight (${OWNER}, period, start, scope, workflow, started, succeeded, failed, canceled, durations, steps)
-    VALUES (${owner(instanceId)}, ${period}, ${start}, ${scope}, ${workflow}, ${started}, ${succeeded}, ${failed}, ${canceled},
+    INSERT INTO insight (${INSTANCE_COLUMN}, period, start, scope, workflow, started, succeeded, failed, canceled, durations, steps)
+    VALUES (${instanceColumnValue(instanceId)}, ${period}, ${start}, ${scope}, ${workflow}, ${started}, ${succeeded}, ${failed}, ${canceled},
       ${durations}, ${steps})
-    ON CONFLICT (${OWNER}, period, start, scope, workflow) DO UPDATE SET started = excluded.started,
+    ON CONFLICT (${INSTANCE_COLUMN}, period, start, scope, workflow) DO UPDATE SET started = excluded.started,
       succeeded = excluded.succeeded, failed = excluded.failed, canceled = excluded.canceled,
       durations = excluded.durations, steps = excluded.steps`);
 }

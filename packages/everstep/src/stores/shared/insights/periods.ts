@@ -1,7 +1,7 @@
 /** Selects the counters that add up to those of a time: whole days and hours instead of their minutes. */
 import { DAY_MS, HOUR_MS, MINUTE_MS, startOfDay, startOfHour } from '../../../engine/insights/counts.js';
 import type { InsightPeriod, InsightTime } from '../../../ports/stores/insights/insight-store.js';
-import { isOneOfNumbers, withIndex } from '../sql/dialect.js';
+import { inIntegerList, withIndex } from '../sql/dialect.js';
 import { type Sql, sql } from '../sql/sql.js';
 
 /** Number that is stored for each period. */
@@ -53,7 +53,7 @@ export function periodsIn(period: InsightPeriod, { from, to }: InsightTime): Par
 export function isStartOf(period: InsightPeriod, starts: readonly number[]): Sql {
   const [first = 0, last = 0] = [starts[0], starts.at(-1)];
   const isContiguous = last - first === (starts.length - 1) * LENGTHS_MS[period];
-  return isContiguous ? sql`start BETWEEN ${first} AND ${last}` : sql`start ${isOneOfNumbers(starts)}`;
+  return isContiguous ? sql`start BETWEEN ${first} AND ${last}` : sql`start ${inIntegerList(starts)}`;
 }
 
 /** Returns the start of the period that contains the time, Unix ms. */

@@ -16,7 +16,7 @@ import type {
 } from '../../../ports/stores/repair-store.js';
 import type { StoreWrite } from '../../../ports/stores/store.js';
 import { integer, type Row, text, textOrNull, word } from '../../records/columns.js';
-import { isOneOf, isTrue, OWNER, owner, rowsOf } from '../sql/dialect.js';
+import { INSTANCE_COLUMN, inList, instanceColumnValue, isTrue, rowsOf } from '../sql/dialect.js';
 import { count, type Procedure, rows, send } from '../sql/procedure.js';
 import { byDialect, raw, type Sql, sql } from '../sql/sql.js';
 import { FLAG, NUMBER, nullable, oneOf, TEXT, table } from '../sql/table.js';
@@ -51,7 +51,7 @@ export const ENTRY = table<RepairableEntry>('dead_letter', {
 /** Columns that refer to the repair of an entry: its number in SQLite, its id in PostgreSQL. */
 const REPAIR = byDialect({ sqlite: raw('repair_seq'), postgres: raw('instance_id, repair_id') });
 const numberOf = ({ instanceId, repairId }: RepairId): Sql =>
-  sql`(SELECT seq FROM repair WHERE repair_id = ${repairId} AND tenant = ${owner(instanceId)})`;
+  sql`(SELECT seq FROM repair WHERE repair_id = ${repairId} AND tenant = ${instanceColumnValue(instanceId)})`;
 const repairOf = (id: RepairId): Sql => byDialect({ sqlite: numberOf(id), postgres: sql`${id.instanceId}, ${id.repairId}` });
 export const ofRepair = (id: RepairId): Sql =>
   byDialect({
@@ -107,7 +107,7 @@ export function* scheduledDeletions(instanceId: string, dlqIds: readonly string[
   const foundRows = yield* rows(sql`
     SELECT i.dlq_id, r.repair_id, ${UNDO_UNTIL} AS at
     FROM repair_item i ${indexedBy('repair_item_of_entry')} JOIN repair r ON ${IS_OF_REPAIR}
-    WHERE i.dlq_id ${isOneOf(dlqIds)} AND i.state = 'pending' AND r.${OWNER} = ${owner(instanceId)} AND r.phase = 'undo-window'`);
+    WHERE i.dlq_id ${inList(dlqIds)} AND i.state = 'pending' AND r.${INSTANCE_COLUMN} = ${instanceColumnValue(instanceId)} AND r.phase = 'undo-window'`);
   const earliestDeletions = new Map<string, ScheduledDeletion>();
   for (const deletionRow of foundRows) {
     const deletion = {

@@ -3,7 +3,7 @@ import { OPEN_PHASES, REPAIR_PHASES } from '../../../engine/dead-letters/repair.
 import type { RepairDriver, RepairId, RepairRecord, RepairStore } from '../../../ports/stores/repair-store.js';
 import { integer, integerOrNull, json, type Row, text, textOrNull, word } from '../../records/columns.js';
 import type { AddAudit } from '../audit/audit-log.js';
-import { isOneOf, OWNER, ofInstance, owner } from '../sql/dialect.js';
+import { INSTANCE_COLUMN, inList, instanceColumnValue, ofInstance } from '../sql/dialect.js';
 import { count, type Procedure, row, rows, type SqlStore, send } from '../sql/procedure.js';
 import { byDialect, raw, type Sql, sql } from '../sql/sql.js';
 import {
@@ -51,13 +51,13 @@ function* create({ record, driver, maxOpen }: CreateQuery): Procedure<boolean> {
   const { instanceId, repairId, createdAt, phase, endedAt } = record.repair;
   if (maxOpen !== undefined) {
     const openRows = yield* rows(sql`
-      SELECT 1 FROM repair WHERE ${ofInstance(instanceId)} AND phase ${isOneOf(OPEN_PHASES)} LIMIT ${maxOpen}`);
+      SELECT 1 FROM repair WHERE ${ofInstance(instanceId)} AND phase ${inList(OPEN_PHASES)} LIMIT ${maxOpen}`);
     if (openRows.length >= maxOpen) return false;
   }
   yield* send(sql`
-    INSERT INTO repair (${OWNER}, repair_id, version, created_at, phase, ended_at, wake_at, data
+    INSERT INTO repair (${INSTANCE_COLUMN}, repair_id, version, created_at, phase, ended_at, wake_at, data
       ${ifShared(raw(', driver, driven_until'))})
-    VALUES (${owner(instanceId)}, ${repairId}, 0, ${createdAt}, ${phase}, ${endedAt}, ${record.wakeAt}, ${dataOf(record)}
+    VALUES (${instanceColumnValue(instanceId)}, ${repairId}, 0, ${createdAt}, ${phase}, ${endedAt}, ${record.wakeAt}, ${dataOf(record)}
       ${ifShared(sql`, ${nodeOf(driver)}, ${untilOf(driver)}`)})`);
   return true;
 }
@@ -76,7 +76,7 @@ export function* versionOf(id: RepairId): Procedure<number | null> {
 type ListQuery = Parameters<RepairStore['list']>[0];
 
 function* list({ instanceId, phases, after, limit }: ListQuery) {
-  const phaseCondition = phases ? sql`AND phase ${isOneOf(phases)}` : raw('');
+  const phaseCondition = phases ? sql`AND phase ${inList(phases)}` : raw('');
   const positionCondition = after === null ? raw('') : sql`AND ${isBefore(after)}`;
   const foundRows = yield* rows(sql`
     SELECT *, ${POSITION} AS position FROM repair WHERE ${ofInstance(instanceId)} ${positionCondition} ${phaseCondition}
@@ -108,8 +108,8 @@ function dueRows({ before, limit, limitPerInstance, except, driver }: ClaimQuery
   const isFree = driver === null ? raw('') : sql`AND ${isFreeFor(driver, before)}`;
   return rows(sql`
     SELECT * FROM (
-      SELECT *, row_number() OVER (PARTITION BY ${OWNER} ORDER BY wake_at, ${CREATION}) AS position FROM repair
-      WHERE wake_at <= ${before} ${isFree} AND NOT repair_id ${isOneOf(except.map(({ repairId }) => repairId))}) AS due
+      SELECT *, row_number() OVER (PARTITION BY ${INSTANCE_COLUMN} ORDER BY wake_at, ${CREATION}) AS position FROM repair
+      WHERE wake_at <= ${before} ${isFree} AND NOT repair_id ${inList(except.map(({ repairId }) => repairId))}) AS due
     WHERE position <= ${limitPerInstance} ORDER BY position, wake_at, ${CREATION} LIMIT ${limit}`);
 }
 
@@ -152,8 +152,8 @@ async function renewLeases(store: SqlStore, { repairIds, now, driver }: RenewQue
   const isExpiring = sql`driver = ${nodeId} AND driven_until < ${renewedBelow(driver, now)}`;
   const expiringRows = await store.read(
     rows(sql`
-      SELECT instance_id, repair_id FROM repair WHERE instance_id ${isOneOf(repairIds.map(({ instanceId }) => instanceId))}
-        AND repair_id ${isOneOf(repairIds.map(({ repairId }) => repairId))} AND ${isExpiring}`),
+      SELECT instance_id, repair_id FROM repair WHERE instance_id ${inList(repairIds.map(({ instanceId }) => instanceId))}
+        AND repair_id ${inList(repairIds.map(({ repairId }) => repairId))} AND ${isExpiring}`),
   );
   for (const expiringRow of expiringRows) {
     const id = { instanceId: text(expiringRow, 'instance_id'), repairId: text(expiringRow, 'repair_id') };
@@ -189,19 +189,19 @@ export interface StoreSpecificRepairs extends Pick<RepairStore, 'describe' | 'co
    * Called in the transaction that creates a repair, before the open repairs are counted and the repair is written. No other
    * repair of the instance is created until the transaction ends.
    */
-  noteCreation(instanceId: string, at: number): Procedure<void>;
+  recordCreation(instanceId: string, at: number): Procedure<void>;
 }
 
 export function createRepairs(
   store: SqlStore,
-  { addAudit, noteCreation, ...specificMethods }: StoreSpecificRepairs,
+  { addAudit, recordCreation, ...specificMethods }: StoreSpecificRepairs,
 ): RepairStore {
   return {
     ...specificMethods,
     create: (query) =>
       store.write(function* () {
         const { instanceId, createdAt } = query.record.repair;
-        yield* noteCreation(instanceId, createdAt);
+        yield* recordCreation(instanceId, createdAt);
         return yield* create(query);
       }),
     find: (id) => store.read(find(id)),

@@ -8,7 +8,7 @@ import {
 import { integer, type Row, text } from '../../records/columns.js';
 import { createAccountChange, requireAccount } from '../accounts/change.js';
 import type { AddAudit } from '../audit/audit-log.js';
-import { isFalse, isOneOf, isTrue } from '../sql/dialect.js';
+import { inList, isFalse, isTrue } from '../sql/dialect.js';
 import { count, type Procedure, row, rows, type SqlStore, send } from '../sql/procedure.js';
 import { sql } from '../sql/sql.js';
 import { NUMBER, nullable, oneOf, TEXT, table } from '../sql/table.js';
@@ -55,7 +55,7 @@ function* find(indexId: string): Procedure<SearchIndexRecord | null> {
 
 /** Returns the indexes of these accounts in the order of creation. */
 function* list(accountIds: readonly string[]): Procedure<readonly SearchIndexRecord[]> {
-  const foundRows = yield* rows(sql`SELECT * FROM search_index WHERE account_id ${isOneOf(accountIds)} AND ${IS_NOT_DELETED}`);
+  const foundRows = yield* rows(sql`SELECT * FROM search_index WHERE account_id ${inList(accountIds)} AND ${IS_NOT_DELETED}`);
   return foundRows.toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq')).map(recordOf);
 }
 

@@ -32,22 +32,22 @@ export const isFalse = (column: string): Sql => byDialect({ sqlite: raw(`${colum
 export const withIndex = (name: string): Sql => byDialect({ sqlite: raw(`INDEXED BY ${name}`), postgres: NOTHING });
 
 /** Returns the clause that selects all rows after the first `skipped` ones. */
-export const allAfter = (skipped: number): Sql =>
+export const skipRows = (skipped: number): Sql =>
   byDialect({ sqlite: raw(`LIMIT -1 OFFSET ${skipped}`), postgres: raw(`OFFSET ${skipped}`) });
 
 /** The larger and the smaller of two values. Neither may be null, because the result would then be null in SQLite. */
-export const larger = (a: Sql, b: Sql): Sql => byDialect({ sqlite: sql`max(${a}, ${b})`, postgres: sql`greatest(${a}, ${b})` });
-export const smaller = (a: Sql, b: Sql): Sql => byDialect({ sqlite: sql`min(${a}, ${b})`, postgres: sql`least(${a}, ${b})` });
+export const greatest = (a: Sql, b: Sql): Sql => byDialect({ sqlite: sql`max(${a}, ${b})`, postgres: sql`greatest(${a}, ${b})` });
+export const least = (a: Sql, b: Sql): Sql => byDialect({ sqlite: sql`min(${a}, ${b})`, postgres: sql`least(${a}, ${b})` });
 
 /** Returns the right side of `column IN (...)` for a list of any length: one statement, prepared once. */
-export const isOneOf = (values: readonly string[]): Sql =>
+export const inList = (values: readonly string[]): Sql =>
   byDialect({
     sqlite: sql`IN (SELECT value FROM json_each(${JSON.stringify(values)}))`,
     postgres: sql`= ANY (${values}::text[])`,
   });
 
-/** Like `isOneOf`, for integers. */
-export const isOneOfNumbers = (values: readonly number[]): Sql =>
+/** Like `inList`, for integers. */
+export const inIntegerList = (values: readonly number[]): Sql =>
   byDialect({
     sqlite: sql`IN (SELECT value FROM json_each(${JSON.stringify(values)}))`,
     postgres: sql`= ANY (${values}::bigint[])`,
@@ -74,10 +74,10 @@ export function rowsOf<Types extends Readonly<Record<string, ListType>>>(types: 
  * Rows of runs and controls belong to an instance. SQLite stores its number, `tenant`, which is 3 bytes instead of 20 in
  * every key; PostgreSQL stores its id, by which the tables can be spread over several servers.
  */
-export const OWNER = byDialect({ sqlite: raw('tenant'), postgres: raw('instance_id') });
+export const INSTANCE_COLUMN = byDialect({ sqlite: raw('tenant'), postgres: raw('instance_id') });
 
-/** The value of the `OWNER` column. Null in SQLite if nothing was ever written for the instance. */
-export const owner = (instanceId: string): Sql =>
+/** The value of the `INSTANCE_COLUMN`. Null in SQLite if nothing was ever written for the instance. */
+export const instanceColumnValue = (instanceId: string): Sql =>
   byDialect({ sqlite: sql`(SELECT seq FROM tenant WHERE instance_id = ${instanceId})`, postgres: sql`${instanceId}` });
 
-export const ofInstance = (instanceId: string): Sql => sql`${OWNER} = ${owner(instanceId)}`;
+export const ofInstance = (instanceId: string): Sql => sql`${INSTANCE_COLUMN} = ${instanceColumnValue(instanceId)}`;

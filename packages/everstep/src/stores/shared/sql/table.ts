@@ -1,6 +1,6 @@
 /** Declares once how a record is stored in a table, for the statements that write it and for its rows. */
 import * as read from '../../records/columns.js';
-import { OWNER, owner } from './dialect.js';
+import { INSTANCE_COLUMN, instanceColumnValue } from './dialect.js';
 import { joinSql, raw, type Sql, type SqlValue, sql } from './sql.js';
 
 /** Converts between a field of a record and a column. `undefined` is a field that the record does not have. */
@@ -101,8 +101,8 @@ export function table<Stored extends object>(name: string, columns: Columns<Stor
       const replacedFields = storedFields.filter(({ field }) => !key.some((part) => part === field));
       const setClause = raw(replacedFields.map(({ name: columnName }) => `${columnName} = excluded.${columnName}`).join(', '));
       return sql`
-        INSERT INTO ${tableName} (${OWNER}, ${names}) VALUES (${owner(instanceId)}, ${joinSql(values)})
-        ON CONFLICT (${OWNER}${keys}) DO UPDATE SET ${setClause}`;
+        INSERT INTO ${tableName} (${INSTANCE_COLUMN}, ${names}) VALUES (${instanceColumnValue(instanceId)}, ${joinSql(values)})
+        ON CONFLICT (${INSTANCE_COLUMN}${keys}) DO UPDATE SET ${setClause}`;
     },
     columns: (alias, except) =>
       raw(

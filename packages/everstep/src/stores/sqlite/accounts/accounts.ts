@@ -23,8 +23,8 @@ export function createSqliteAccounts({ sums, usage, dayCounts, storedBytes }: St
   const { usage: usageOf, usageByDay } = createUsage(store);
   return createAccounts(store, {
     addAudit: addSealedAudit,
-    noteInstance: (instanceId, price) => localWork(() => usage.updateBill(instanceId, price)),
-    noteDeletion: (instanceId) => localWork(() => usage.updateBill(instanceId, undefined)),
+    recordInstance: (instanceId, price) => localWork(() => usage.updateBill(instanceId, price)),
+    recordDeletion: (instanceId) => localWork(() => usage.updateBill(instanceId, undefined)),
     async totalsOf({ accountId }) {
       await settleSums();
       return storedBytes.totalsOfAccount(accountId);

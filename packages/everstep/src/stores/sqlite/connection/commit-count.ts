@@ -29,7 +29,7 @@ export function readCounts(database: DatabaseSync): CountedStore {
 }
 
 /** Returns the id of the store, and creates one if it has none. */
-export function identify(database: DatabaseSync): string {
+export function ensureStoreId(database: DatabaseSync): string {
   database
     .prepare('INSERT INTO counter (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING')
     .run(STORE_ID, randomInt(1, 16 ** ID_DIGITS));

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { creation, INSTANCE, sampleRun, T0, unit, wholeHistory } from '../../conformance/samples.js';
+import { creation, fullHistory, INSTANCE, sampleRun, T0, unit } from '../../conformance/samples.js';
 import { createSqliteStore, openSqliteStore } from '../index.js';
 import { MIGRATIONS } from '../migrations/index.js';
 import { migrate, openConnection, StoreOpenError, type StoreOpenErrorCode } from './connection.js';
@@ -98,7 +98,7 @@ describe('a store file', () => {
     const runs = (await store.listRuns(page)).items;
     assert.ok(runs.length >= 50, `${runs.length} runs`);
     for (const { key: runKey, settings } of runs) {
-      assert.equal((await wholeHistory(store, { runKey }))?.steps.length, 1);
+      assert.equal((await fullHistory(store, { runKey }))?.steps.length, 1);
       assert.ok(await store.loadPayload({ runKey }));
       const labeled = await store.listRuns({ ...page, filter: { labels: settings.labels } });
       assert.ok(labeled.items.some(({ key }) => key === runKey));
@@ -279,7 +279,7 @@ describe('free space', () => {
     assert.ok(released < full / 20, `${released} of ${full} bytes`);
     assert.equal(integrityOf(file), 'ok');
     const store = await openSqliteStore({ file });
-    assert.equal(await store.accounts.secret({ name: 'cursor', value: 'new' }), 'kept');
+    assert.equal(await store.accounts.findOrCreateSecret({ name: 'cursor', value: 'new' }), 'kept');
     await store.close();
   });
 });

@@ -3,12 +3,12 @@ import { rmSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { MIGRATIONS } from '../migrations/index.js';
 import { type CopyRequest, copyOnline } from '../storage/online-copy.js';
-import { CommitCount, identify } from './commit-count.js';
+import { CommitCount, ensureStoreId } from './commit-count.js';
 import { DurableMark, resetMark } from './durable-mark.js';
 import { resultCode, storeErrorOf } from './errors.js';
 import { LogSync } from './log-sync.js';
 import { createPrivately } from './private-file.js';
-import { copyDamagedFiles, doubtsOf, findLoss, hasContent, lossIn, type StoreNotice } from './store-loss.js';
+import { copyDamagedFiles, describeLoss, doubtsOf, findLoss, hasContent, type StoreNotice } from './store-loss.js';
 
 /** Marks the file as a store ("EVST"), so that the database of another program is not mistaken for one. */
 export const APPLICATION_ID = 0x45565354;
@@ -252,7 +252,7 @@ function openChecked(file: string, options: ConnectionOptions): CheckedDatabase 
   let lossAfterOpening: string | null;
   try {
     // Where files cannot be read before they are locked, the loss is detected only now.
-    lossAfterOpening = lossIn(database, file, companionFiles);
+    lossAfterOpening = describeLoss(database, file, companionFiles);
     if (lossAfterOpening === null) for (const doubt of doubtsOf(database, file)) onNotice?.(doubt);
   } catch (error) {
     database.close();
@@ -281,7 +281,7 @@ export function openConnection(file: string, options: ConnectionOptions = {}): C
   try {
     migrate(database, file);
     trackFreePages(database);
-    storeId = identify(database);
+    storeId = ensureStoreId(database);
     if (isLossAccepted) resetMark(file, storeId);
     database.exec('PRAGMA temp_store = MEMORY');
   } catch (error) {

@@ -11,7 +11,7 @@ import { StoreOpenError } from './connection.js';
 import { readLog } from './log-reader.js';
 import { openStoreAtRest } from './store-at-rest.js';
 import type { StoreNotice } from './store-loss.js';
-import { openWholeStore } from './whole-store.js';
+import { openStoreReader } from './store-reader.js';
 
 const RUNS = 60;
 /** Size in SQLite's log format. */
@@ -144,7 +144,7 @@ describe('a store that was in use', () => {
       await assert.rejects(openSqliteStore({ file }), isDamaged(words));
       if (existsSync(file)) {
         assert.throws(() => openStoreAtRest(file), isDamaged(words), 'no backup of it is made either');
-        assert.throws(() => openWholeStore({ file, isImmutable: false }), isDamaged(words), 'no copy either');
+        assert.throws(() => openStoreReader({ file, isImmutable: false }), isDamaged(words), 'no copy either');
       }
       assert.deepEqual(await contents(), before);
     });

@@ -42,14 +42,14 @@ const refuses = (reason: string) => (error: unknown) => error instanceof StoreRe
 
 test('a full database rejects commits, account changes and probes, can be read, and accepts writes when there is space', async () => {
   await withStore(async (store, connection) => {
-    await store.accounts.secret({ name: 'known', value: 'kept' });
+    await store.accounts.findOrCreateSecret({ name: 'known', value: 'kept' });
     const { page_count: pages } = connection.prepare('PRAGMA page_count').get() as { page_count: number };
     connection.exec(`PRAGMA max_page_count = ${pages + 2}`);
     await assert.rejects(store.commit([holds(200)]), refuses('disk full'));
-    await assert.rejects(store.accounts.secret(secret('x'.repeat(100_000))), refuses('disk full'));
+    await assert.rejects(store.accounts.findOrCreateSecret(secret('x'.repeat(100_000))), refuses('disk full'));
     await assert.rejects(store.probeWrites(), refuses('disk full'));
     assert.deepEqual(await store.listHolds({ instanceId: 'qi_1' }), [], 'nothing was written');
-    assert.equal(await store.accounts.secret({ name: 'known', value: 'new' }), 'kept');
+    assert.equal(await store.accounts.findOrCreateSecret({ name: 'known', value: 'new' }), 'kept');
     connection.exec('PRAGMA max_page_count = 1000000');
     await store.probeWrites();
     assert.equal(await store.accounts.findSecret({ name: 'write-probe' }), null, 'a probe leaves nothing');
@@ -106,11 +106,11 @@ test('a store that cannot be written while it is opened is rejected as unavailab
 
 test('a database that became read-only rejects writes, and a stored secret can be read', async () => {
   await withStore(async (store, connection) => {
-    await store.accounts.secret({ name: 'known', value: 'kept' });
+    await store.accounts.findOrCreateSecret({ name: 'known', value: 'kept' });
     connection.exec('PRAGMA query_only = 1');
     await assert.rejects(store.commit([holds(1)]), refuses('read-only'));
-    await assert.rejects(store.accounts.secret(secret('new')), refuses('read-only'));
-    assert.equal(await store.accounts.secret({ name: 'known', value: 'new' }), 'kept');
+    await assert.rejects(store.accounts.findOrCreateSecret(secret('new')), refuses('read-only'));
+    assert.equal(await store.accounts.findOrCreateSecret({ name: 'known', value: 'new' }), 'kept');
     connection.exec('PRAGMA query_only = 0');
     await store.commit([holds(1)]);
   });

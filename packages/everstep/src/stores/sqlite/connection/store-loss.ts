@@ -64,7 +64,7 @@ function describeDatabaseLoss(file: string, state: 'missing' | 'empty', otherFil
  * Describes the loss of an open database, in sentences for the operator; null if nothing is known to be lost. `companionFiles` are
  * files or directories that exist only beside a store that was in use.
  */
-export function lossIn(database: DatabaseSync, file: string, companionFiles: readonly string[] = []): string | null {
+export function describeLoss(database: DatabaseSync, file: string, companionFiles: readonly string[] = []): string | null {
   const counts = readCounts(database);
   const mark = readMark(file);
   if (mark.kind === 'found' && (counts.storeId ?? mark.storeId) === mark.storeId && counts.commits < mark.commits)
@@ -110,8 +110,8 @@ export function openToRead(file: string): DatabaseSync {
 }
 
 /**
- * Like `lossIn`, for files that no process has open. Changes nothing. Also returns null if the database cannot be read this way;
- * the loss is then detected when the database is opened.
+ * Like `describeLoss`, for files that no process has open. Changes nothing. Also returns null if the database cannot be read this
+ * way; the loss is then detected when the database is opened.
  */
 export function findLoss(file: string, companionFiles: readonly string[] = []): string | null {
   // SQLite treats an empty database as a new one, and deletes its log.
@@ -122,7 +122,7 @@ export function findLoss(file: string, companionFiles: readonly string[] = []): 
   let database: DatabaseSync | null = null;
   try {
     database = openToRead(file);
-    return lossIn(database, file, companionFiles);
+    return describeLoss(database, file, companionFiles);
   } catch {
     return null;
   } finally {

@@ -3,7 +3,7 @@
  * Keeps invariant 7.
  */
 import type { StatementSync } from 'node:sqlite';
-import { GroupChanges, SEVERAL } from '../../../engine/dead-letters/dead-letter-groups.js';
+import { GroupChanges, SEVERAL_SUCCESSORS } from '../../../engine/dead-letters/dead-letter-groups.js';
 import type { Connection } from '../connection/connection.js';
 import type { Tenants } from '../listing/tenants.js';
 
@@ -41,7 +41,7 @@ export class GroupCounts extends GroupChanges {
     );
     this.moveTotal = connection.prepare(
       `UPDATE dead_letter_group SET total = total - ?,
-         successor = CASE WHEN coalesce(successor, ?) = ? THEN ? ELSE '${SEVERAL}' END
+         successor = CASE WHEN coalesce(successor, ?) = ? THEN ? ELSE '${SEVERAL_SUCCESSORS}' END
        WHERE tenant = ? AND fingerprint = ?`,
     );
     this.resolveEmpty = connection.prepare(

@@ -94,17 +94,17 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
       group?.rules ?? UNGROUPED_RULES,
     );
     const seq = Number(insertion.lastInsertRowid);
-    deadLetterOrder.noteAdded(seq, listedAt);
+    deadLetterOrder.recordAdded(seq, listedAt);
     if (this.linkRun.run(seq, run.seq).changes !== 1) throw new Error(`the run ${entry.runKey} already has a dead letter`);
     this.index(tenant, seq, 'add');
     if (group) groups.addEntry(entry.instanceId, group, entry.responseStatus, entry.createdAt);
   }
 
-  /** Removes the entry and its pending failure callback. `became` is null if the entry was deleted. */
-  private take({ instanceId, dlqId, became }: DeadLetterWrite<'take-dead-letter'>): void {
+  /** Removes the entry and its pending failure callback. `recoveredAs` is null if the entry was deleted. */
+  private take({ instanceId, dlqId, recoveredAs }: DeadLetterWrite<'take-dead-letter'>): void {
     const { tenant, seq } = this.require(instanceId, dlqId);
-    const runSeq = this.remove(instanceId, tenant, seq, became?.at ?? null);
-    this.unlinkRun.run(became?.kind ?? null, became?.runKey ?? null, runSeq);
+    const runSeq = this.remove(instanceId, tenant, seq, recoveredAs?.at ?? null);
+    this.unlinkRun.run(recoveredAs?.kind ?? null, recoveredAs?.runKey ?? null, runSeq);
     this.deleteCallback.run(runSeq);
   }
 
@@ -146,8 +146,8 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
     const row = this.selectIndexedColumns.get(seq);
     if (!row) throw new Error(`the dead letter in row ${seq} has no run`);
     for (const value of facetsOf(row)) this.parts.facets[change](tenant, value, seq);
-    this.parts.endedBlocks.noteChange(tenant, 'deadLetter', seq);
-    this.parts.endedBlocks.noteChange(tenant, 'failed', integer(row, 'run_seq'));
+    this.parts.endedBlocks.recordChange(tenant, 'deadLetter', seq);
+    this.parts.endedBlocks.recordChange(tenant, 'failed', integer(row, 'run_seq'));
     return row;
   }
 }

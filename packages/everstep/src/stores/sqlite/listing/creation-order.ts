@@ -8,7 +8,7 @@ import type { StatementSync } from 'node:sqlite';
 import { integer, type Row } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
 import type { CounterName, Counters } from './counters.js';
-import type { SeqRange } from './facets/walk.js';
+import type { SeqRange } from './facets/intersect.js';
 
 export class CreationOrder {
   private readonly counters: Counters;
@@ -26,7 +26,7 @@ export class CreationOrder {
     this.selectCreatedAt = connection.prepare(`SELECT created_at FROM ${table} WHERE seq = ?`);
   }
 
-  /** Returns the `listed_at` of a new row. `noteAdded` must be called afterwards. */
+  /** Returns the `listed_at` of a new row. `recordAdded` must be called afterwards. */
   nextListedAt(createdAt: number): number {
     const listedAt = Math.max(createdAt, this.newestRow().listedAt);
     this.counters.raise(this.disorderCounter, listedAt - createdAt);
@@ -34,7 +34,7 @@ export class CreationOrder {
   }
 
   /** Records a new row. A row whose number was reserved earlier does not become the newest. */
-  noteAdded(seq: number, listedAt: number): void {
+  recordAdded(seq: number, listedAt: number): void {
     if (seq > this.newestRow().seq) this.newest = { seq, listedAt };
   }
 

@@ -28,7 +28,7 @@ export class EndedBlocks {
   }
 
   /** Must be called for each row that enters or leaves the state: a run, or an entry of the DLQ for `deadLetter`. */
-  noteChange(tenant: number, state: RetentionState, seq: number): void {
+  recordChange(tenant: number, state: RetentionState, seq: number): void {
     if (this.factsByState.size > 0) this.factsByState.get(key(tenant, state))?.delete(blockOf(seq));
   }
 }

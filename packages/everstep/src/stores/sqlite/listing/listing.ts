@@ -2,8 +2,8 @@
 import type { Listing, Page } from '../../../ports/stores/store.js';
 import type { CreationOrder } from './creation-order.js';
 import type { Facet } from './facets/facets.js';
+import { intersect, type SeqRange } from './facets/intersect.js';
 import type { Direction, FacetReader, Members } from './facets/members.js';
-import { type SeqRange, walk } from './facets/walk.js';
 
 /** Returns whether a row belongs to the listing, for conditions that the sources do not cover. */
 export type RowTest = (seq: number) => boolean;
@@ -59,7 +59,7 @@ export class Selection {
   /** Returns the selected rows in order; `allRows` is walked if the filter has no source. */
   *rows(allRows: () => Members): Generator<number> {
     const sources = this.sources.length > 0 ? this.sources : [allRows()];
-    for (const seq of walk(sources, this.range, this.direction)) {
+    for (const seq of intersect(sources, this.range, this.direction)) {
       if (this.tests.every((test) => test(seq))) yield seq;
     }
   }

@@ -10,6 +10,7 @@ import type { Store } from '../../../ports/stores/store.js';
 import {
   advanceTask,
   apply,
+  fullHistory,
   INSTANCE,
   putTasks,
   SETTINGS,
@@ -19,7 +20,6 @@ import {
   stepTask,
   T0,
   waitTask,
-  wholeHistory,
 } from '../../conformance/samples.js';
 import { migrate } from '../connection/connection.js';
 import { openSqliteStore } from '../index.js';
@@ -87,7 +87,7 @@ describe('a file of version 1', () => {
     // Version 1 did not record the time when a step was requested from the endpoint.
     const { startedAt: _unknown, ...step } = sampleStep(0);
     assert.deepEqual(await store.loadJournal({ runKey: plain.key, from: 0 }), [step]);
-    const history = await wholeHistory(store, { runKey: failed.key });
+    const history = await fullHistory(store, { runKey: failed.key });
     assert.deepEqual([history?.run.error, history?.tasks], ['no stock', [stepTask(1, null)]]);
     assert.deepEqual([history?.invoked, history?.keptEvents], [[], []]);
   });

@@ -99,7 +99,7 @@ async function countEntries(store: SqlSession, id: RepairId): ReturnType<RepairS
 export function createSqliteRepairs({ tenants, counters }: StoreParts, store: SqlSession): RepairStore {
   return createRepairs(store, {
     addAudit: addSealedAudit,
-    noteCreation: (instanceId, at) =>
+    recordCreation: (instanceId, at) =>
       localWork(() => {
         tenants.findOrCreate(instanceId);
         counters.raise('latest_time', at);

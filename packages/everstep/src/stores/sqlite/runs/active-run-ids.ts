@@ -10,8 +10,8 @@ import type { Connection } from '../connection/connection.js';
 import type { Counters } from '../listing/counters.js';
 import type { FacetIndex } from '../listing/facets/facet-index.js';
 import { FACET, stateValue } from '../listing/facets/facets.js';
+import { intersect } from '../listing/facets/intersect.js';
 import type { FacetReader } from '../listing/facets/members.js';
-import { walk } from '../listing/facets/walk.js';
 
 export interface ActiveRun extends RunReference {
   readonly seq: number;
@@ -31,7 +31,7 @@ export class ActiveRunIds {
   }
 
   /** Records a run whose row number was reserved, if runs with higher numbers exist. Requires an open transaction. */
-  noteCreated(seq: number, lastSeq: number): void {
+  recordCreated(seq: number, lastSeq: number): void {
     if (seq < lastSeq) this.counters.raise('late_run_seq', seq);
   }
 
@@ -57,7 +57,7 @@ export class ActiveRunIds {
       this.facetReader.anyOf(tenant, FACET.runStatus, [stateValue('workflow', 'active')], 'down'),
     ];
     // The open transaction may have ended the run, which the index does not contain yet.
-    for (const seq of walk(sources, { from: 1, to: lastLateSeq }, 'down')) {
+    for (const seq of intersect(sources, { from: 1, to: lastLateSeq }, 'down')) {
       const run = this.activeAt(seq);
       if (run) return run;
     }

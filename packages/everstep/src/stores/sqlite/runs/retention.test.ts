@@ -115,7 +115,7 @@ describe('retention in SQLite', () => {
     assert.equal(await store.removeEndedRuns(removal({ ...all, state: 'failed' })), 0);
     await apply(store, [
       { kind: 'end-run', runKey: late.key, outcome: { status: 'succeeded', result: null }, completedAt: T0 + 50 },
-      { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: `dlq_${failed.key}`, became: null },
+      { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: `dlq_${failed.key}`, recoveredAs: null },
     ]);
     assert.equal(await store.removeEndedRuns(removal({ endedBefore: T0 + 100 })), 1);
     assert.equal(await store.removeEndedRuns(removal({ ...all, state: 'failed' })), 1);

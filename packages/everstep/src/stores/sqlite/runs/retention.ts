@@ -77,7 +77,7 @@ class Turns {
   private remainingBlocks = BLOCKS_PER_TURN;
 
   /** Yields to other work if this was the last block of the turn. */
-  async noteBlock(): Promise<void> {
+  async recordBlock(): Promise<void> {
     this.remainingBlocks--;
     if (this.remainingBlocks > 0) return;
     this.remainingBlocks = BLOCKS_PER_TURN;
@@ -156,7 +156,7 @@ export class Retention {
       if (facts.rows === 0 || (facts.firstEndedAt >= bounds.endedBefore && rangeOf(block)[0] > bounds.upToSeq)) continue;
       this.removeFrom(rows, bounds, block, quota);
       if (!hasQuota(quota)) return;
-      await turns.noteBlock();
+      await turns.recordBlock();
     }
   }
 
@@ -210,7 +210,7 @@ export class Retention {
       firstEndedAt: integerOrNull(row, 'first_ended_at') ?? Number.POSITIVE_INFINITY,
     };
     endedBlocks.remember(tenant, state, block, facts);
-    await turns.noteBlock();
+    await turns.recordBlock();
     return facts;
   }
 

@@ -51,7 +51,7 @@ export class RunRemover {
     this.deleteDeduplication.run(key);
     this.deleteRun.run(seq);
     runs.drop(key);
-    if (status !== 'active') endedBlocks.noteChange(tenant, status, seq);
+    if (status !== 'active') endedBlocks.recordChange(tenant, status, seq);
     return rows;
   }
 }

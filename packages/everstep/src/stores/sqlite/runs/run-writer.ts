@@ -88,8 +88,8 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
     );
     const seq = Number(insertion.lastInsertRowid);
     if (run.origin?.kind === 'fork') this.updateForkedFrom.run(run.origin.runKey, seq);
-    activeRunIds.noteCreated(seq, runOrder.lastSeq());
-    runOrder.noteAdded(seq, listedAt);
+    activeRunIds.recordCreated(seq, runOrder.lastSeq());
+    runOrder.recordAdded(seq, listedAt);
     const kind = run.settings.message ? 'message' : 'workflow';
     const isActive = run.status === 'active';
     runs.remember(run.key, { seq, tenant, kind, isActive, waitSlots: null, hasStepsInOrder: stagedJournal === null });
@@ -125,6 +125,6 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
     runs.remember(runKey, { ...entry, isActive: false });
     facets.remove(tenant, statusFacet(kind, 'active'), seq);
     facets.add(tenant, statusFacet(kind, outcome.status), seq);
-    endedBlocks.noteChange(tenant, outcome.status, seq);
+    endedBlocks.recordChange(tenant, outcome.status, seq);
   }
 }

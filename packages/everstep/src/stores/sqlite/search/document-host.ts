@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LIMITS } from '../../../config/limits.js';
 import type {
-  DocumentChoice,
+  DocumentSelector,
   Filter,
   FoundDocument,
   Namespace,
@@ -70,7 +70,7 @@ export class DocumentHost implements EmbeddedDocuments {
     return this.findFile(query.indexId)?.search(query, nextTurn) ?? [];
   }
 
-  async remove({ indexId, namespace, choice }: Namespace & { readonly choice: DocumentChoice }): Promise<number> {
+  async remove({ indexId, namespace, choice }: Namespace & { readonly choice: DocumentSelector }): Promise<number> {
     switch (choice.kind) {
       case 'ids':
         return this.findFile(indexId)?.remove(namespace, choice.ids) ?? 0;

@@ -81,7 +81,7 @@ export class StagedJournals {
     const listedAt = this.runOrder.nextListedAt(createdAt);
     this.insert.run(runKey, runSeq, tenant, listedAt);
     // Runs that are created later have higher numbers.
-    this.runOrder.noteAdded(runSeq, listedAt);
+    this.runOrder.recordAdded(runSeq, listedAt);
     return runSeq;
   }
 

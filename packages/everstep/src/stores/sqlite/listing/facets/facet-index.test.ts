@@ -5,8 +5,8 @@ import { openConnection } from '../../connection/connection.js';
 import { BLOCK_SIZE } from './block-set.js';
 import { FacetIndex } from './facet-index.js';
 import { FACET } from './facets.js';
+import { intersect } from './intersect.js';
 import { type Direction, FacetReader, membersFromSeqs } from './members.js';
-import { walk } from './walk.js';
 
 const TENANT = 1;
 const label = (value: string) => ({ facet: FACET.runLabel, value });
@@ -22,11 +22,11 @@ function openIndex() {
     reader,
     rowCount: () => rows.get()?.rows,
     walk: (values: readonly string[], direction: Direction = 'up') => [
-      ...walk([reader.anyOf(TENANT, FACET.runLabel, values, direction)], everything, direction),
+      ...intersect([reader.anyOf(TENANT, FACET.runLabel, values, direction)], everything, direction),
     ],
     prefixed: (prefix: string, direction: Direction) => {
       const members = reader.withPrefix(TENANT, FACET.runLabel, prefix, direction);
-      return members && [...walk([members], everything, direction)];
+      return members && [...intersect([members], everything, direction)];
     },
     close: () => connection.close(),
   };
@@ -121,7 +121,7 @@ describe('the facet index', () => {
     index.add(TENANT, label('both'), 1);
     index.flush();
     const shared = (values: readonly string[], direction: Direction) => [
-      ...walk(
+      ...intersect(
         values.map((value) => reader.anyOf(TENANT, FACET.runLabel, [value], direction)),
         everything,
         direction,
@@ -138,9 +138,9 @@ describe('the facet index', () => {
   test('individually named rows are returned in order, once each', () => {
     const seqs = [BLOCK_SIZE * 3 + 1, 4, BLOCK_SIZE * 500_000_000, 4, 31, 32];
     const sorted = [4, 31, 32, BLOCK_SIZE * 3 + 1, BLOCK_SIZE * 500_000_000];
-    assert.deepEqual([...walk([membersFromSeqs(seqs, 'up')], everything, 'up')], sorted);
-    assert.deepEqual([...walk([membersFromSeqs(seqs, 'down')], everything, 'down')], sorted.toReversed());
-    assert.deepEqual([...walk([membersFromSeqs(seqs, 'up')], { from: 5, to: 32 }, 'up')], [31, 32]);
-    assert.deepEqual([...walk([membersFromSeqs([], 'up')], everything, 'up')], []);
+    assert.deepEqual([...intersect([membersFromSeqs(seqs, 'up')], everything, 'up')], sorted);
+    assert.deepEqual([...intersect([membersFromSeqs(seqs, 'down')], everything, 'down')], sorted.toReversed());
+    assert.deepEqual([...intersect([membersFromSeqs(seqs, 'up')], { from: 5, to: 32 }, 'up')], [31, 32]);
+    assert.deepEqual([...intersect([membersFromSeqs([], 'up')], everything, 'up')], []);
   });
 });

@@ -1,4 +1,4 @@
-/** One life of the server in a simulation: from the start of its process until it is killed. */
+/** A server process in a simulation, from its start until it is killed. */
 import type { SeededRandom } from '../clock/testing/seeded-random.js';
 import { clockUntil, type SimulatedClock } from '../clock/testing/simulated-clock.js';
 import type { Log } from '../ports/log.js';
@@ -14,14 +14,14 @@ import type { SimulatedNode } from './simulated-nodes.js';
 const LONGEST_STALL_MS = 6_000;
 const MAX_CACHED_RUNS = 8;
 
-export interface Life {
+export interface SimulatedServer {
   readonly runtime: Runtime;
   /** Where workers connect; null if the server calls them over HTTP. */
   readonly listener: WorkerListener | null;
   kill(): void;
 }
 
-export interface LifeOptions {
+export interface SimulatedServerOptions {
   readonly instanceId: string;
   readonly clock: SimulatedClock;
   readonly random: SeededRandom;
@@ -38,7 +38,7 @@ export interface LifeOptions {
 
 const SILENT_LOG: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
-export function startLife(options: LifeOptions): Life {
+export function startSimulatedServer(options: SimulatedServerOptions): SimulatedServer {
   const { instanceId, clock, random, store, faults, caller, deliveries, nodeOf, onOutage, acceptsWorkers } = options;
   let wasKilled = false;
   const isDead = (): boolean => wasKilled;

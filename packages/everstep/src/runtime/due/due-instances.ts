@@ -2,7 +2,7 @@
  * Selects the instance whose due tasks are read next. Accounts take turns, then the instances of an account. An instance whose
  * backlog is full waits until half of it is done. An instance whose last tasks are still being written waits for these writes.
  */
-import { Turns } from '../../fairness/turns.js';
+import { RoundRobin } from '../../fairness/round-robin.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 import type { DuePageReader } from './due-source.js';
 
@@ -13,8 +13,8 @@ export interface Backlog {
   countOf(instanceId: string): number;
 }
 
-/** The tasks of one instance that are due and not read yet; '' for tasks of several instances. */
-export interface DueTurn {
+/** An instance with due tasks that are not read yet. The id '' stands for several instances. */
+export interface DueInstance {
   readonly instanceId: string;
   readonly readPage: DuePageReader;
   /** Time before which all due tasks of the instance were handled, Unix ms. */
@@ -25,59 +25,61 @@ export interface DueTurn {
   sizeWhenFull: number | null;
 }
 
-export class DueTurns {
+export class DueInstances {
   private readonly backlogOwner: { readonly backlog: Backlog };
-  private readonly order: Turns;
-  private readonly turns = new Map<string, DueTurn>();
+  private readonly order: RoundRobin;
+  private readonly instances = new Map<string, DueInstance>();
 
   constructor(owners: InstanceOwners, backlogOwner: { readonly backlog: Backlog }) {
     this.backlogOwner = backlogOwner;
-    this.order = new Turns(owners);
+    this.order = new RoundRobin(owners);
   }
 
   /** Ids of the instances whose pages are being read. */
   get openInstances(): ReadonlySet<string> {
-    return new Set(this.turns.keys());
+    return new Set(this.instances.keys());
   }
   /** Whether an instance waits until its last tasks are written. */
   get isWriting(): boolean {
-    return [...this.turns.values()].some((turn) => turn.isWriting);
+    return [...this.instances.values()].some((dueInstance) => dueInstance.isWriting);
   }
 
   add(instanceId: string, readPage: DuePageReader, handledBefore: number): void {
-    this.turns.set(instanceId, { instanceId, readPage, handledBefore, isWriting: false, sizeWhenFull: null });
+    this.instances.set(instanceId, { instanceId, readPage, handledBefore, isWriting: false, sizeWhenFull: null });
   }
 
-  /** Returns the turn of the instance; undefined if all its due tasks were read. */
-  of(instanceId: string): DueTurn | undefined {
-    return this.turns.get(instanceId);
+  /** Returns the instance; undefined if all its due tasks were read. */
+  of(instanceId: string): DueInstance | undefined {
+    return this.instances.get(instanceId);
   }
 
-  remove({ instanceId }: DueTurn): void {
-    this.turns.delete(instanceId);
+  remove({ instanceId }: DueInstance): void {
+    this.instances.delete(instanceId);
   }
 
   clear(): void {
-    this.turns.clear();
+    this.instances.clear();
   }
 
-  /** Returns the turn that was served longest ago; null if none may be read. */
-  next(): DueTurn | null {
-    return this.order.next([...this.turns.values()].filter((turn) => !turn.isWriting && !this.isFull(turn)));
+  /** Returns the instance that was served longest ago; null if none may be read. */
+  next(): DueInstance | null {
+    return this.order.next(
+      [...this.instances.values()].filter((dueInstance) => !dueInstance.isWriting && !this.isFull(dueInstance)),
+    );
   }
 
   /** Returns whether an instance whose backlog was full may be read again. */
   hasCapacityAgain(instanceId: string): boolean {
-    const turn = this.turns.get(instanceId);
-    return turn !== undefined && turn.sizeWhenFull !== null && !this.isFull(turn);
+    const dueInstance = this.instances.get(instanceId);
+    return dueInstance !== undefined && dueInstance.sizeWhenFull !== null && !this.isFull(dueInstance);
   }
 
-  private isFull(turn: DueTurn): boolean {
+  private isFull(dueInstance: DueInstance): boolean {
     // Tasks that this node claimed earlier are counted already.
-    if (turn.instanceId === '') return false;
+    if (dueInstance.instanceId === '') return false;
     const { backlog } = this.backlogOwner;
-    if (turn.sizeWhenFull !== null && backlog.countOf(turn.instanceId) >= turn.sizeWhenFull / 2) return true;
-    turn.sizeWhenFull = backlog.hasCapacity(turn.instanceId) ? null : backlog.countOf(turn.instanceId);
-    return turn.sizeWhenFull !== null;
+    if (dueInstance.sizeWhenFull !== null && backlog.countOf(dueInstance.instanceId) >= dueInstance.sizeWhenFull / 2) return true;
+    dueInstance.sizeWhenFull = backlog.hasCapacity(dueInstance.instanceId) ? null : backlog.countOf(dueInstance.instanceId);
+    return dueInstance.sizeWhenFull !== null;
   }
 }

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { CommitUnit } from '../../engine/writes.js';
 import { ownersOf } from '../../fairness/owners.fixture.js';
 import { ManualClock } from '../runtime.fixture.js';
-import { CommitTurns, type WaitingUnit } from './commit-turns.js';
+import { BatchSelector, type WaitingUnit } from './batch-selector.js';
 import { Committer } from './committer.js';
 
 interface Named extends WaitingUnit {
@@ -16,18 +16,18 @@ const namesOf = (taken: ReadonlySet<Named>) => [...taken].map(({ name }) => name
 const all = () => true;
 
 test('accounts take turns, then their instances, and those of an instance keep their order', () => {
-  const turns = new CommitTurns(ownersOf('a1', 'b1', 'b2'), { maxUnits: 6, maxBytes: 100 });
+  const selector = new BatchSelector(ownersOf('a1', 'b1', 'b2'), { maxUnits: 6, maxBytes: 100 });
   const waiting = [...units('a1', 5), ...units('b1', 2), ...units('b2', 2)];
-  const taken = turns.take(waiting, all);
+  const taken = selector.select(waiting, all);
   assert.deepEqual(namesOf(taken), ['a1/0', 'b1/0', 'a1/1', 'b2/0', 'a1/2', 'b1/1']);
 });
 
 test('the next batch starts with the account after the last one, so that each of many accounts has its turn', () => {
-  const turns = new CommitTurns(ownersOf('a1', 'b1', 'c1'), { maxUnits: 2, maxBytes: 100 });
+  const selector = new BatchSelector(ownersOf('a1', 'b1', 'c1'), { maxUnits: 2, maxBytes: 100 });
   let waiting = [...units('a1', 3), ...units('b1', 3), ...units('c1', 3)];
   const first: (string | null)[] = [];
   while (waiting.length > 0) {
-    const taken = turns.take(waiting, all);
+    const taken = selector.select(waiting, all);
     first.push(...[...taken].map(({ instanceId }) => instanceId));
     waiting = waiting.filter((unit) => !taken.has(unit));
   }
@@ -35,22 +35,22 @@ test('the next batch starts with the account after the last one, so that each of
 });
 
 test('a batch does not exceed its limit of bytes, unless a single unit does', () => {
-  const turns = new CommitTurns(ownersOf('a1'), { maxUnits: 10, maxBytes: 10 });
-  assert.deepEqual(namesOf(turns.take([...units('a1', 5, 4)], all)), ['a1/0', 'a1/1']);
-  assert.deepEqual(namesOf(turns.take([...units('a1', 2, 40)], all)), ['a1/0']);
+  const selector = new BatchSelector(ownersOf('a1'), { maxUnits: 10, maxBytes: 10 });
+  assert.deepEqual(namesOf(selector.select([...units('a1', 5, 4)], all)), ['a1/0', 'a1/1']);
+  assert.deepEqual(namesOf(selector.select([...units('a1', 2, 40)], all)), ['a1/0']);
 });
 
 test('a unit of an unknown instance is written after all earlier units and before all later ones', () => {
-  const turns = new CommitTurns(ownersOf('a1', 'b1'), { maxUnits: 3, maxBytes: 100 });
+  const selector = new BatchSelector(ownersOf('a1', 'b1'), { maxUnits: 3, maxBytes: 100 });
   const unknown = units(null, 1);
   const waiting = [...units('a1', 2), ...unknown, ...units('b1', 9)];
-  assert.deepEqual(namesOf(turns.take(waiting, all)), ['a1/0', 'a1/1']);
-  assert.deepEqual(namesOf(turns.take([...unknown, ...units('b1', 9)], all)), ['null/0']);
+  assert.deepEqual(namesOf(selector.select(waiting, all)), ['a1/0', 'a1/1']);
+  assert.deepEqual(namesOf(selector.select([...unknown, ...units('b1', 9)], all)), ['null/0']);
 });
 
 test('a unit that must wait for another one does not count', () => {
-  const turns = new CommitTurns(ownersOf('a1'), { maxUnits: 2, maxBytes: 100 });
-  assert.deepEqual(namesOf(turns.take(units('a1', 5), ({ name }) => name !== 'a1/0')), ['a1/1', 'a1/2']);
+  const selector = new BatchSelector(ownersOf('a1'), { maxUnits: 2, maxBytes: 100 });
+  assert.deepEqual(namesOf(selector.select(units('a1', 5), ({ name }) => name !== 'a1/0')), ['a1/1', 'a1/2']);
 });
 
 for (const max of [1, 3]) {

@@ -17,7 +17,7 @@ const WINDOW_GROWTH = 4;
 const LAST_WINDOW_BLOCKS = 128;
 
 /** Returns the rows within `range` that all of `sources` (at least one) have, in the order of `direction`. */
-export function* walk(sources: readonly Members[], range: SeqRange, direction: Direction): Generator<number> {
+export function* intersect(sources: readonly Members[], range: SeqRange, direction: Direction): Generator<number> {
   const isUp = direction === 'up';
   const step = isUp ? 1 : -1;
   const orderedSources = [...sources].sort((a, b) => a.work - b.work);
@@ -31,7 +31,7 @@ export function* walk(sources: readonly Members[], range: SeqRange, direction: D
     const furtherBlocks = Math.min(Math.abs(endBlock - nearestBlock), maxBlocks - 1);
     const first = isUp ? nearestBlock : nearestBlock - furtherBlocks;
     const last = isUp ? nearestBlock + furtherBlocks : nearestBlock;
-    const window = intersect(orderedSources, first, last);
+    const window = intersectBlocks(orderedSources, first, last);
     if (window) yield* seqsIn(window, first * BLOCK_SIZE, range, isUp);
     block = (isUp ? last : first) + step;
     if ((endBlock - block) * step < 0) return;
@@ -50,7 +50,7 @@ function seekAll(sources: readonly Members[], from: number): number | null {
 }
 
 /** Returns the bitmap of the rows that all sources have in these blocks; null if there are none. */
-function intersect(sources: readonly Members[], first: number, last: number): Uint32Array | null {
+function intersectBlocks(sources: readonly Members[], first: number, last: number): Uint32Array | null {
   const words = (last - first + 1) * BLOCK_WORDS;
   const window = new Uint32Array(words);
   let sourceWindow: Uint32Array | null = null;

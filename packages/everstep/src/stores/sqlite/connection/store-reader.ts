@@ -7,20 +7,20 @@ import { StoreOpenError, toOpenError } from './connection.js';
 import { assertStore, openExclusively } from './store-at-rest.js';
 import { openImmutable } from './store-loss.js';
 
-export interface WholeFile {
+export interface DatabaseReader {
   /** Returns the rows of a statement, read on demand: only one is in memory at a time. */
   rows(sql: string): IterableIterator<Row>;
   count(table: string): number;
   close(): void;
 }
 
-export interface WholeFileOptions {
+export interface DatabaseReaderOptions {
   readonly file: string;
   /** Whether no process writes the file, as in a backup. It is then read without a lock, and no files are created beside it. */
   readonly isImmutable: boolean;
 }
 
-const openDatabase = ({ file, isImmutable }: WholeFileOptions): DatabaseSync =>
+const openDatabase = ({ file, isImmutable }: DatabaseReaderOptions): DatabaseSync =>
   isImmutable ? openImmutable(file) : openExclusively(file);
 
 /** Returns whether this version of Node truncates texts at the character U+0000 when it reads them, as early versions do. */
@@ -50,7 +50,7 @@ function assertReadable(database: DatabaseSync, file: string): void {
   }
 }
 
-const wholeFile = (database: DatabaseSync): WholeFile => ({
+const wholeFile = (database: DatabaseSync): DatabaseReader => ({
   rows: (sql) => database.prepare(sql).iterate() as IterableIterator<Row>,
   count(table) {
     const row = database.prepare(`SELECT count(*) AS rows FROM ${table}`).get();
@@ -63,7 +63,7 @@ const wholeFile = (database: DatabaseSync): WholeFile => ({
  * Opens a store; null if there is no such file. Throws StoreOpenError if a server uses it, if it is not a store, or if its schema
  * is of another version: a complete copy requires that every table is known.
  */
-export function openWholeStore(options: WholeFileOptions): WholeFile | null {
+export function openStoreReader(options: DatabaseReaderOptions): DatabaseReader | null {
   const { file } = options;
   if (!existsSync(file)) return null;
   let database: DatabaseSync | null = null;
@@ -84,19 +84,19 @@ export function openWholeStore(options: WholeFileOptions): WholeFile | null {
   }
 }
 
-export interface WholeNamespace {
+export interface NamespaceSource {
   readonly name: string;
   /** SQL for its documents: `id`, `content`, `metadata`. */
   readonly documents: string;
   readonly count: number;
 }
 
-export interface WholeIndex extends WholeFile {
-  readonly namespaces: readonly WholeNamespace[];
+export interface IndexReader extends DatabaseReader {
+  readonly namespaces: readonly NamespaceSource[];
 }
 
 /** Opens the file of a search index; null if there is none, as for an index without documents. */
-export function openWholeIndex(options: WholeFileOptions): WholeIndex | null {
+export function openIndexReader(options: DatabaseReaderOptions): IndexReader | null {
   const { file } = options;
   if (!existsSync(file)) return null;
   let database: DatabaseSync | null = null;

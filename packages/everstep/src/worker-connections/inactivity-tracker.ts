@@ -3,7 +3,7 @@ import { LIMITS } from '../config/limits.js';
 
 const SECOND_MS = 1_000;
 
-export class Silence {
+export class InactivityTracker {
   private readonly limitMs: number;
   private lastMessageAt: number;
   /** Number of bytes that have arrived since the last message: parts of the next one. */

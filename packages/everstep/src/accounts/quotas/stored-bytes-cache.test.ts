@@ -1,7 +1,7 @@
 /** Tests how long a quota waits for the bytes of search indexes, in simulated time. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LatestBytes } from './latest-bytes.js';
+import { StoredBytesCache } from './stored-bytes-cache.js';
 
 function deferred() {
   let resolve: (bytes: number) => void = () => {};
@@ -15,7 +15,7 @@ test('a busy storage delays a quota only briefly; the latest known number counts
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let reads = 0;
   let read = deferred();
-  const latestBytes = new LatestBytes(() => {
+  const latestBytes = new StoredBytesCache(() => {
     reads++;
     return read.promise;
   });
@@ -40,7 +40,7 @@ test('a busy storage delays a quota only briefly; the latest known number counts
 
 test('a failed read is reported, and repeated by the next caller', async () => {
   const results = [Promise.reject<number>(new Error('lost')), Promise.resolve(3)];
-  const latestBytes = new LatestBytes(() => results.shift() ?? Promise.resolve(-1));
+  const latestBytes = new StoredBytesCache(() => results.shift() ?? Promise.resolve(-1));
   await assert.rejects(latestBytes.get('a'), /lost/);
   assert.equal(await latestBytes.get('a'), 3);
 });

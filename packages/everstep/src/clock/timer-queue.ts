@@ -5,7 +5,7 @@ interface Entry {
   isSet: boolean;
 }
 
-export class Timetable {
+export class TimerQueue {
   private entries: Entry[] = [];
 
   /** Time of the first timer, Unix ms; infinite if there is none. */

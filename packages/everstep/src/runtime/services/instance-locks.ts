@@ -1,5 +1,5 @@
 /** Runs work of one queue instance one after the other, so that no change overwrites another one of this process. */
-export class InstanceTurns {
+export class InstanceLocks {
   /** The last scheduled work of each instance. */
   private readonly lastWork = new Map<string, Promise<void>>();
 

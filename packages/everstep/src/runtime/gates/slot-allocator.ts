@@ -143,7 +143,7 @@ class Scopes {
 /** Separates the instance id, which contains no space, from the host, which can contain one. */
 const SEPARATOR = ' ';
 
-export class SlotTurns {
+export class SlotAllocator {
   private readonly slots: FreeSlots;
   private readonly instances: Scopes;
   private readonly origins: Scopes;

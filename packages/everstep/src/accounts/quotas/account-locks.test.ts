@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Turns } from './turns.js';
+import { AccountLocks } from './account-locks.js';
 
 /** Changes that end on request, and the order in which they started. */
 function scene() {
-  const turns = new Turns();
+  const locks = new AccountLocks();
   const started: string[] = [];
   const letEnd = new Map<string, () => void>();
   const change = (name: string, accountIds: readonly string[] | null, fails = false) =>
-    turns.take(accountIds, async () => {
+    locks.run(accountIds, async () => {
       started.push(name);
       await new Promise<void>((resolve) => letEnd.set(name, resolve));
       if (fails) throw new Error(name);

@@ -12,7 +12,7 @@ interface InstanceItem {
 }
 
 /** Remembers when each account and instance was last served. */
-export class Turns {
+export class RoundRobin {
   private readonly owners: InstanceOwners;
   private readonly serveNumbersOfAccounts = new Map<string, number>();
   private readonly serveNumbersOfInstances = new Map<string, number>();
@@ -35,11 +35,11 @@ export class Turns {
       if (isEarlier) next = { item, accountNumber, instanceNumber };
     }
     if (next === null) return null;
-    this.noteServed(next.item.instanceId);
+    this.recordServed(next.item.instanceId);
     return next.item;
   }
 
-  private noteServed(instanceId: string): void {
+  private recordServed(instanceId: string): void {
     this.serveCount++;
     if (this.serveNumbersOfInstances.size >= MAX_REMEMBERED) this.serveNumbersOfInstances.clear();
     if (this.serveNumbersOfAccounts.size >= MAX_REMEMBERED) this.serveNumbersOfAccounts.clear();
@@ -49,12 +49,12 @@ export class Turns {
 }
 
 /** Returns the items in turns by account, then by instance. Items of one instance keep their order. */
-export function inTurns<Item extends InstanceItem>(items: Iterable<Item>, owners: InstanceOwners): readonly Item[] {
-  return [...interleave(byOwner(items, owners).map((instances) => [...interleave(instances)]))];
+export function interleaveByOwner<Item extends InstanceItem>(items: Iterable<Item>, owners: InstanceOwners): readonly Item[] {
+  return [...interleave(groupByOwner(items, owners).map((instances) => [...interleave(instances)]))];
 }
 
 /** Groups items by account and then by instance, in the order in which they first occur. */
-export function byOwner<Item extends InstanceItem>(
+export function groupByOwner<Item extends InstanceItem>(
   items: Iterable<Item>,
   owners: InstanceOwners,
 ): readonly (readonly (readonly Item[])[])[] {

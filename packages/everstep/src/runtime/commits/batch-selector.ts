@@ -3,7 +3,7 @@
  * unit at a time. Units of one instance keep their order; only these can depend on each other. A unit of an unknown instance is
  * written after all units submitted before it, and before all later ones.
  */
-import { byOwner, interleave } from '../../fairness/turns.js';
+import { groupByOwner, interleave } from '../../fairness/round-robin.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 
 export interface WaitingUnit {
@@ -18,7 +18,7 @@ export interface BatchLimits {
   readonly maxBytes: number;
 }
 
-export class CommitTurns {
+export class BatchSelector {
   private readonly owners: InstanceOwners;
   private readonly limits: BatchLimits;
   /** The next batch starts with the account after this one. */
@@ -33,7 +33,7 @@ export class CommitTurns {
    * Returns the units of one batch, in the order in which they are written. `mayTake` is called once for each unit considered, in
    * order within an instance. A unit that may not be taken is skipped and does not count.
    */
-  take<Unit extends WaitingUnit>(waitingUnits: readonly Unit[], mayTake: (unit: Unit) => boolean): ReadonlySet<Unit> {
+  select<Unit extends WaitingUnit>(waitingUnits: readonly Unit[], mayTake: (unit: Unit) => boolean): ReadonlySet<Unit> {
     const { maxUnits, maxBytes } = this.limits;
     if (waitingUnits.length <= maxUnits && sumOf(waitingUnits) <= maxBytes) return new Set(waitingUnits.filter(mayTake));
     const [firstUnit] = waitingUnits;
@@ -51,7 +51,7 @@ export class CommitTurns {
   }
 
   private inTurns<Unit extends WaitingUnit>(waitingUnits: readonly Unit[]): Iterable<Unit> {
-    const accounts = byOwner(unitsBeforeUnknownInstance(waitingUnits), this.owners);
+    const accounts = groupByOwner(unitsBeforeUnknownInstance(waitingUnits), this.owners);
     const accountIds = accounts.map(([units]) => this.owners.accountOf(units?.[0]?.instanceId ?? ''));
     const start = this.lastAccountId === null ? 0 : accountIds.indexOf(this.lastAccountId) + 1;
     return interleave([...accounts.slice(start), ...accounts.slice(0, start)].map((instances) => [...interleave(instances)]));

@@ -1,6 +1,6 @@
 /**
- * One queue: sends messages in the order in which they became due, a limited number at a time. A message that has passed
- * keeps its slot until it ends, across all its retries, so no message behind it overtakes it.
+ * The gate of one queue. It lets messages pass in the order in which they became due, a limited number at a time. A message that
+ * has passed keeps its slot until it ends, across all its retries, so no message behind it overtakes it.
  *
  * Keeps invariant 15.
  */
@@ -19,7 +19,7 @@ export interface QueueListener {
   onPassedQueue(delivery: GatedDelivery): void;
 }
 
-export class QueueLine {
+export class QueueGate {
   readonly name: string;
   private readonly listener: QueueListener;
   private readonly firstAttempts = new WaitList();

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { AccountStore, InstanceChange } from '../ports/stores/account-store.js';
 import type { SharedDailyRuns } from '../ports/stores/shared-daily-runs.js';
+import { CACHE_TTL_MS } from './cache-coordinator.js';
 import { createLimits } from './plans/limits.js';
 import { loadPlans } from './plans/plans.js';
-import { CACHED_MS } from './sharing.js';
 import { INSTANCE, openSpending } from './spending.fixture.js';
 import { createAuthority } from './tokens/authority.js';
 
@@ -56,7 +56,7 @@ async function open(t: TestContext, more: InstanceChange = {}) {
     createAuthority({
       store,
       now: () => harness.at,
-      sharing: { elapsedMs, notifyChanged: (instanceId) => changed.push(instanceId) },
+      cacheCoordinator: { elapsedMs, notifyChanged: (instanceId) => changed.push(instanceId) },
     });
   const limits = () => createLimits({ accounts: store.accounts, plans, now: () => harness.at, elapsedMs, sharedDailyRuns: days });
   const pass = (ms: number) => {
@@ -83,7 +83,7 @@ test('a token revoked elsewhere is refused after the notification, or a few seco
     assert.equal(one.recall(token, REGION), undefined);
     assert.equal(two.recall(token, REGION)?.ok, true, 'no notification was sent');
     if (isTold) await two.forget(INSTANCE);
-    else pass(CACHED_MS);
+    else pass(CACHE_TTL_MS);
     assert.equal(two.recall(token, REGION), undefined);
     assert.equal((await two.verify(token, REGION)).ok, false);
     assert.equal(await two.isValid(token, INSTANCE), false);
@@ -101,8 +101,8 @@ test('a verification in progress during a change notification is not cached', as
       return found;
     },
   };
-  const sharing = { elapsedMs: () => 0, notifyChanged: () => {} };
-  const authority = await createAuthority({ store: { accounts }, now: () => at, sharing });
+  const cacheCoordinator = { elapsedMs: () => 0, notifyChanged: () => {} };
+  const authority = await createAuthority({ store: { accounts }, now: () => at, cacheCoordinator });
   const token = await authority.issueToken({ instanceId: INSTANCE, access: 'read-write' });
   whenRead = () => authority.forget(INSTANCE);
   assert.equal((await authority.verify(token, REGION)).ok, true);
@@ -118,7 +118,7 @@ test('signing keys rotated elsewhere are known after the notification, or a few 
   await two.forget(INSTANCE);
   assert.deepEqual(two.signingKeys(INSTANCE), first);
   const second = await one.rotateSigningKeys(INSTANCE);
-  pass(CACHED_MS);
+  pass(CACHE_TTL_MS);
   two.signingKeys(INSTANCE);
   await settled();
   assert.deepEqual(two.signingKeys(INSTANCE), second);

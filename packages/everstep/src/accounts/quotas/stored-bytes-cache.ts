@@ -23,7 +23,7 @@ function withinTime(read: Promise<number>, maxMs: number, fallback: number): Pro
   });
 }
 
-export class LatestBytes {
+export class StoredBytesCache {
   private readonly read: (accountId: string) => Promise<number>;
   private readonly known = new Map<string, KnownBytes>();
 

@@ -8,44 +8,44 @@ import type { AccountStore } from '../../ports/stores/account-store.js';
 import { currentKey, KEY_RINGS, KeyRing } from '../../secrets/key-ring.js';
 import { networkOf } from './client-network.js';
 
-/** Minimum time between two records of a place, because every request with HTTP Basic is a login. */
+/** Minimum time between two records of a location, because every request with HTTP Basic is a login. */
 const RECORD_INTERVAL_MS = 86_400_000;
 
-export interface LoginPlacesOptions {
-  readonly accounts: Pick<AccountStore, 'secret' | 'lastLoginAt' | 'noteLogin'>;
+export interface LoginLocationsOptions {
+  readonly accounts: Pick<AccountStore, 'findOrCreateSecret' | 'lastLoginAt' | 'recordLogin'>;
 }
 
 /** A user, and the address of a login. The store contains only a hash of both. */
-export interface LoginPlace {
+export interface LoginLocation {
   readonly userId: string;
   readonly address: string;
 }
 
 /** Time of the last recorded login from the network in Unix ms; null if there is none. */
-export type RecordedAt = number | null;
+export type LastLoginAt = number | null;
 
-export class LoginPlaces {
-  private readonly options: LoginPlacesOptions;
+export class LoginLocations {
+  private readonly options: LoginLocationsOptions;
   private readonly ring: KeyRing;
 
-  constructor(options: LoginPlacesOptions) {
+  constructor(options: LoginLocationsOptions) {
     this.options = options;
     this.ring = new KeyRing({ accounts: options.accounts, name: KEY_RINGS.loginNetworks.name });
   }
 
-  async recordedAt(place: LoginPlace): Promise<RecordedAt> {
-    const { userId } = place;
-    return this.options.accounts.lastLoginAt({ userId, place: await this.hashOf(place) });
+  async lastLoginAt(location: LoginLocation): Promise<LastLoginAt> {
+    const { userId } = location;
+    return this.options.accounts.lastLoginAt({ userId, location: await this.hashOf(location) });
   }
 
   /** Records a successful login. Rejects if it could not be stored. */
-  async note(place: LoginPlace, recordedAt: RecordedAt, at: number): Promise<void> {
-    if (recordedAt !== null && at - recordedAt < RECORD_INTERVAL_MS) return;
-    const { userId } = place;
-    await this.options.accounts.noteLogin({ userId, place: await this.hashOf(place), at });
+  async record(location: LoginLocation, lastLoginAt: LastLoginAt, at: number): Promise<void> {
+    if (lastLoginAt !== null && at - lastLoginAt < RECORD_INTERVAL_MS) return;
+    const { userId } = location;
+    await this.options.accounts.recordLogin({ userId, location: await this.hashOf(location), at });
   }
 
-  private async hashOf({ userId, address }: LoginPlace): Promise<string> {
+  private async hashOf({ userId, address }: LoginLocation): Promise<string> {
     const network = networkOf(address);
     return createHmac('sha256', currentKey(await this.ring.keys()))
       .update(JSON.stringify([userId, network]))

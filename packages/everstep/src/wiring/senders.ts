@@ -18,13 +18,13 @@ import { WorkerStepCaller } from '../worker-connections/worker-step-caller.js';
 import type { AccountParts, Limits } from './accounts.js';
 import type { Foundation } from './foundation.js';
 
-export type Outgoing = ReturnType<typeof openOutgoing>;
+export type Senders = ReturnType<typeof openSenders>;
 
 /**
  * Creates the senders of requests and messages. `ownListeners` returns the addresses of this server. In the mode `serve`, they are
  * never called.
  */
-export function openOutgoing(
+export function openSenders(
   foundation: Foundation,
   { authority }: AccountParts,
   { owners }: Limits,
