@@ -14,7 +14,7 @@ function base64(bytes: Uint8Array): string {
   return btoa(text);
 }
 
-/** Encodes content as UTF-8 text if that is lossless, otherwise as base64. */
+/** Encodes content as UTF-8 text if that is lossless, otherwise as Base64. */
 export function encodeBody(content: string | Uint8Array): EncodedBody {
   if (typeof content === 'string') return { encoding: 'utf8', data: content };
   try {
@@ -24,7 +24,7 @@ export function encodeBody(content: string | Uint8Array): EncodedBody {
   }
 }
 
-/** Returns the bytes of a body. Throws if base64 data is invalid. */
+/** Returns the bytes of a body. Throws if Base64 data is invalid. */
 export function bytesOf(body: EncodedBody): Uint8Array {
   if (body.encoding === 'utf8') return new TextEncoder().encode(body.data);
   const text = atob(body.data);
@@ -34,7 +34,7 @@ export function bytesOf(body: EncodedBody): Uint8Array {
   return bytes;
 }
 
-/** Returns the bytes of a body in base64. */
+/** Returns the bytes of a body in Base64. */
 export const base64Of = (body: EncodedBody): string => (body.encoding === 'base64' ? body.data : base64(bytesOf(body)));
 
 /** Returns the body as text. Bytes that are not UTF-8 are replaced. */

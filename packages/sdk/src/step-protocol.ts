@@ -75,7 +75,7 @@ export interface JournalEntry {
   readonly out?: string;
 }
 
-/** Bytes as text: UTF-8 if that is lossless, otherwise base64. */
+/** Bytes as text: UTF-8 if that is lossless, otherwise Base64. */
 export interface EncodedBody {
   readonly encoding: 'utf8' | 'base64';
   readonly data: string;
@@ -419,7 +419,7 @@ export interface FailureNotice {
   /** HTTP status of the last response; 0 if there was none. */
   readonly status: number;
   readonly header: Readonly<Record<string, readonly string[]>>;
-  /** Base64 of the body of the last response. In a failure callback without a response, base64 of the error text. */
+  /** Base64 of the body of the last response. In a failure callback without a response, Base64 of the error text. */
   readonly body: string;
   /** Error text. Present only for a failure function. */
   readonly error?: string;

@@ -25,7 +25,7 @@ export const DeadLetterEntry = Type.Object(
     method: Type.String(),
     header: HeaderMap,
     body: Type.Optional(Type.String({ description: 'Payload that the run was triggered with, when it is UTF-8 text.' })),
-    bodyBase64: Type.Optional(Type.String({ description: 'Payload in base64, when it is not UTF-8 text.' })),
+    bodyBase64: Type.Optional(Type.String({ description: 'Payload in Base64, when it is not UTF-8 text.' })),
     maxRetries: Type.Integer(),
     createdAt: Type.Integer({ format: 'int64', description: 'Time when the run failed, in Unix milliseconds.' }),
     failureCallback: Type.Optional(Type.String()),
@@ -41,7 +41,7 @@ export const DeadLetterEntry = Type.Object(
     responseHeader: Type.Optional(HeaderMap),
     responseBody: Type.Optional(Type.String()),
     responseBodyBase64: Type.Optional(
-      Type.String({ description: 'Body of the last response in base64, when it is not UTF-8 text.' }),
+      Type.String({ description: 'Body of the last response in Base64, when it is not UTF-8 text.' }),
     ),
     error: Type.String({ description: 'Error message.' }),
     failedBy: Type.Optional(

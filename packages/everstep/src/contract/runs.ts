@@ -369,7 +369,7 @@ export const RunInput = Type.Object(
   {
     header: Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Headers that are forwarded to the workflow.' }),
     body: Type.Optional(Type.String({ description: 'Payload, when it is UTF-8 text.' })),
-    bodyBase64: Type.Optional(Type.String({ description: 'Payload in base64, when it is not UTF-8 text.' })),
+    bodyBase64: Type.Optional(Type.String({ description: 'Payload in Base64, when it is not UTF-8 text.' })),
   },
   NO_OTHER_PROPERTIES,
 );

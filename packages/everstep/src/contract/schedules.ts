@@ -16,7 +16,7 @@ export const ScheduleEntry = Type.Object(
     method: Type.Literal('POST'),
     header: Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Headers that are forwarded to the workflow.' }),
     body: Type.Optional(Type.String({ description: 'Payload of the runs, when it is UTF-8 text.' })),
-    bodyBase64: Type.Optional(Type.String({ description: 'Payload in base64, when it is not UTF-8 text.' })),
+    bodyBase64: Type.Optional(Type.String({ description: 'Payload in Base64, when it is not UTF-8 text.' })),
     bodyLeftOut: Type.Optional(
       Type.Integer({ description: 'Size in bytes of a payload that is too long for a list. `getSchedule` returns the payload.' }),
     ),

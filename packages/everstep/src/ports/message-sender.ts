@@ -21,7 +21,7 @@ export interface SignedMessage {
 export interface WebhookSignature {
   /** Id of the message, which is the same for all attempts. */
   readonly id: string;
-  /** Secret of the webhook: `whsec_` and the key in base64. */
+  /** Secret of the webhook: `whsec_` and the key in Base64. */
   readonly secret: string;
 }
 

@@ -34,7 +34,7 @@ test('a run goes from trigger to result, with its headers and its payload', asyn
   });
 });
 
-test('sends bytes that are not text as base64', async () => {
+test('sends bytes that are not text as Base64', async () => {
   const caller = new ScriptedCaller(inARow(1));
   await withRuntime(caller, async (bench) => {
     const body = Uint8Array.from([0xff, 0, 1]);

@@ -40,7 +40,7 @@ type Cipher = PayloadCipher | undefined;
 
 const ENVELOPE_PROPERTY = '$encrypted';
 const ENVELOPE_START = /^\s*\{\s*"\$encrypted"\s*:/;
-/** First character of a decrypted text that contains bytes in base64. A text that starts with it is encrypted as bytes. */
+/** First character of a decrypted text that contains bytes in Base64. A text that starts with it is encrypted as bytes. */
 const BYTES_MARK = '\u0000';
 
 /** Returns the content of an envelope; null for any other value. */
@@ -132,7 +132,7 @@ export function openPayload(cipher: Cipher, body: EncodedBody): EncodedBody {
 
 /**
  * Returns a value of the API with every envelope in it decrypted, including those in JSON texts inside it. Encrypted bytes become
- * base64. `onFailure` is called for each value that cannot be decrypted; if it returns, the value stays encrypted.
+ * Base64. `onFailure` is called for each value that cannot be decrypted; if it returns, the value stays encrypted.
  */
 export function decryptAll(cipher: PayloadCipher, value: unknown, onFailure: (error: Error) => void): unknown {
   const openOrKeep = <T>(content: string, encrypted: T, open: (text: string) => T): T => {

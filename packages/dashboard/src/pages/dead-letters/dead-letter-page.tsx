@@ -130,7 +130,7 @@ function Entry({ entry }: { readonly entry: DeadLetterEntry }) {
                     label="Body of the last response"
                   />
                 ) : (
-                  <JsonView text={responseBodyBase64} label="Body of the last response (binary, base64)" />
+                  <JsonView text={responseBodyBase64} label="Body of the last response (binary, Base64)" />
                 )}
                 <Headers headers={responseHeader ?? {}} title="Response headers" />
               </div>
@@ -200,7 +200,7 @@ function Entry({ entry }: { readonly entry: DeadLetterEntry }) {
           {bodyBase64 === undefined ? (
             <JsonView text={body ?? ''} label="Body of the trigger request" />
           ) : (
-            <JsonView text={bodyBase64} label="Body of the trigger request (binary, base64)" />
+            <JsonView text={bodyBase64} label="Body of the trigger request (binary, Base64)" />
           )}
           <Headers headers={entry.header} title="Headers sent to the workflow" />
         </div>

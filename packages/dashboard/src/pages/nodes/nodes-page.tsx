@@ -78,7 +78,7 @@ const COLUMNS: readonly Column<NodeEntry>[] = [
   },
   {
     id: 'gates',
-    header: 'Instances',
+    header: 'Gates',
     sortBy: ({ gates }) => gates,
     width: '92px',
     align: 'right',

@@ -64,7 +64,7 @@ export default function UsersPage() {
     },
     {
       id: 'id',
-      header: 'Id',
+      header: 'ID',
       width: 'minmax(0, 2fr)',
       shownFrom: 'full',
       cell: ({ id }) => <CopyId value={id} valueName="user id" />,

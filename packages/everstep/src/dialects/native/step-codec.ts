@@ -80,7 +80,7 @@ function read(response: EndpointResponse, { request, hidesData }: StepCall, now:
   if (isSuccess) {
     return failure(
       'not-protocol',
-      `the endpoint returned ${status} without the header ${header}, so it is not a workflow endpoint: ${describeBody(response, hidesData)}. Serve the workflow with the SDK at exactly this URL, and make sure that no proxy responds in its place`,
+      `the endpoint returned ${status} without the header ${header}, so it is not a workflow endpoint: ${describeBody(response, hidesData)}. Serve the workflow with the SDK at exactly this URL, and make sure that no proxy responds instead of the app`,
       NEVER,
     );
   }

@@ -9,7 +9,7 @@ import { type WebhookOwner, wireOutcome } from './step-outcomes.js';
 
 export interface WireEntry {
   readonly messageId: string;
-  /** Payload of the run in base64. */
+  /** Payload of the run in Base64. */
   readonly body: string;
   readonly callType: 'step';
 }

@@ -27,7 +27,7 @@ function messageIdOf({ request, recordedSteps }: StepCall): string {
   return recordedSteps.at(-1)?.messageId ?? firstMessageId(request.run.key);
 }
 
-/** Returns the size of results and payload in base64, without the surrounding JSON. */
+/** Returns the size of results and payload in Base64, without the surrounding JSON. */
 function minBytes({ payload, recordedSteps }: StepCall): number {
   const bytes = recordedSteps.reduce((sum, { out }) => sum + (out?.length ?? 0), payload?.body.byteLength ?? 0);
   return (bytes * 4) / 3;
@@ -136,7 +136,7 @@ function read(response: EndpointResponse, call: StepCall, now: number): StepOutc
   if (isSuccess) {
     return failure(
       'not-protocol',
-      `the endpoint returned ${status} without the header ${PREFIX}${HEADERS.protocol} (${describeBody(response, hidesData)}). Either this URL is not a workflow endpoint, or its SDK is too old. Serve the workflow with @upstash/workflow 1.x at exactly this URL, and make sure that no proxy responds in its place`,
+      `the endpoint returned ${status} without the header ${PREFIX}${HEADERS.protocol} (${describeBody(response, hidesData)}). Either this URL is not a workflow endpoint, or its SDK is too old. Serve the workflow with @upstash/workflow 1.x at exactly this URL, and make sure that no proxy responds instead of the app`,
       NEVER,
     );
   }

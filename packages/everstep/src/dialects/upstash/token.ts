@@ -1,5 +1,5 @@
 /**
- * Token format of the published SDKs: base64 of JSON with a user id and a password. One SDK reads the user id to
+ * Token format of the published SDKs: Base64 of JSON with a user id and a password. One SDK reads the user id to
  * build webhook URLs. Everstep uses the id of the queue instance as the user id, and the token itself as the
  * password.
  */

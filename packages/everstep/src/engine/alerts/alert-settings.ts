@@ -11,7 +11,7 @@ export type AlertDestination = {
   | {
       readonly kind: 'webhook';
       readonly url: string;
-      /** Signing secret: `whsec_` and the key in base64. */
+      /** Signing secret: `whsec_` and the key in Base64. */
       readonly secret: string;
     }
   /** The URL is a secret, because anyone who has it can post to the channel. */

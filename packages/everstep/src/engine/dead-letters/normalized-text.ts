@@ -71,7 +71,7 @@ function isOpaquePart(part: string): boolean {
   return countTransitions(part, false) >= 3 || (part.length >= 12 && countTransitions(part, true) >= part.length / 4);
 }
 
-/** Returns whether the text looks like base64 or similar, which can contain punctuation. */
+/** Returns whether the text looks like Base64 or similar, which can contain punctuation. */
 function isOpaque(text: string): boolean {
   return OPAQUE_TOKEN.test(text) && countTransitions(text, true) >= text.length * 0.4;
 }

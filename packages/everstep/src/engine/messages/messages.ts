@@ -57,7 +57,7 @@ function callbackSettings({ settings, workflowRunId }: Run, callback: FailureCal
     labels: [],
     flowControl: null,
     failureCallback: null,
-    // The body of the callback contains all details of the message in base64, including redacted data, and fields in
+    // The body of the callback contains all details of the message in Base64, including redacted data, and fields in
     // it cannot be redacted individually.
     ...(settings.redact ? { redact: { ...settings.redact, body: true } } : {}),
     ...(settings.trace ? { trace: settings.trace } : {}),

@@ -8,6 +8,6 @@ const textBytes = (values: readonly (string | readonly string[])[]): number =>
 export const headerBytes = (headers: Readonly<Record<string, string | readonly string[]>>): number =>
   textBytes(Object.keys(headers)) + textBytes(Object.values(headers));
 
-/** Returns the size of an event. Its body counts in its stored form: text or base64. */
+/** Returns the size of an event. Its body counts in its stored form: text or Base64. */
 export const contentBytes = (content: EventContent): number =>
   content.body.data.length + (content.kind === 'request' ? content.query.length + headerBytes(content.headers) : 0);

@@ -13,7 +13,7 @@ interface BasicCredential {
   readonly apiKey: string;
 }
 
-/** Decodes a credential. Returns null if the text is not the base64 of two strings that are separated by a colon. */
+/** Decodes a credential. Returns null if the text is not the Base64 of two strings that are separated by a colon. */
 function decodeCredential(encoded: string): BasicCredential | null {
   let text: string;
   try {
@@ -34,7 +34,7 @@ export function basicCredentialOf(authorization: string | undefined): BasicCrede
     const scheme = authorization.split(' ', 1)[0] ?? '';
     const problem =
       scheme.toLowerCase() === 'basic'
-        ? 'the value after "Basic" is not base64'
+        ? 'the value after "Basic" is not Base64'
         : `the Authorization header has the scheme ${quoteValue(scheme)}`;
     throw new ApiError('bad-credential', `the management API requires HTTP Basic: ${problem}; ${CREDENTIAL_HINT}`, CHALLENGE);
   }
@@ -42,7 +42,7 @@ export function basicCredentialOf(authorization: string | undefined): BasicCrede
   if (credential) return credential;
   throw new ApiError(
     'bad-credential',
-    `the value after "Basic" is not the base64 of an email, a colon and an API key; ${CREDENTIAL_HINT}`,
+    `the value after "Basic" is not the Base64 of an email, a colon and an API key; ${CREDENTIAL_HINT}`,
     CHALLENGE,
   );
 }

@@ -80,7 +80,7 @@ test('parses all forms of redacted fields and rejects unknown parts', () => {
     'two words': /none of these/,
     headers: /must not contain "headers"; use header, or body\[headers\]/,
     Body: /use body/,
-    [Array.from({ length: 51 }, (_, i) => `f${i}`).join()]: /more than 50 fields; 51 are given/,
+    [Array.from({ length: 51 }, (_, i) => `f${i}`).join()]: /at most 50 fields, but contains 51/,
   };
   for (const [text, words] of Object.entries(bad)) assert.throws(() => parseRedactFields(text), { message: words }, text);
 });
@@ -202,11 +202,11 @@ test('an error contains the parameter, its value and the allowed values', () => 
     ['workflowRunId=', /^workflowRunId must not be empty/],
     ['label=', /^label must not be empty/],
     ['label=a,,b', /^label must not be empty/],
-    ['count=1&count=2', /^count must have one value; 2 are given$/],
+    ['count=1&count=2', /^count must have one value, but has 2$/],
     ['label=%ZZ', /label is not correctly percent-encoded/],
     ['%ZZ=1', /percent-encoded/],
-    [`label=${Array.from({ length: 101 }, (_, i) => i).join(',')}`, /^label must not have more than 100 values; 101 are given$/],
-    [`key=${Array.from({ length: 101 }, (_, i) => i).join('%2C')}`, /^key must not have more than 100 values; 101 are given$/],
+    [`label=${Array.from({ length: 101 }, (_, i) => i).join(',')}`, /^label must have at most 100 values, but has 101$/],
+    [`key=${Array.from({ length: 101 }, (_, i) => i).join('%2C')}`, /^key must have at most 100 values, but has 101$/],
   ];
   for (const [query, words] of table) assert.throws(() => read(query), refused('bad-parameter', words), query);
 });
@@ -265,7 +265,7 @@ test('an error names the header in the spelling of the dialect', () => {
     [{ 'svc-retries': ['1', '2'] }, 'bad-header', /^Svc-Retries must be .* not "1, 2"$/],
     [{ 'svc-retries': '' }, 'bad-header', /^Svc-Retries must not be empty/],
     [{ 'svc-label': 'a,,b' }, 'bad-header', /^Svc-Label must be non-empty labels/],
-    [{ 'svc-label': Array.from({ length: 21 }, (_, i) => String(i)) }, 'bad-header', /more than 20 labels/],
+    [{ 'svc-label': Array.from({ length: 21 }, (_, i) => String(i)) }, 'bad-header', /at most 20 labels, but contains 21/],
     [{ 'svc-retry-delay': 'process.exit()' }, 'bad-expression', /^Svc-Retry-Delay is not a valid expression/],
     [{ 'svc-retry-delay': 'x'.repeat(600) }, 'bad-expression', /longer than 512/],
     [{ 'svc-retrys': '1' }, 'bad-header', /unknown header "svc-retrys"; this operation supports Svc-Retries, .*Svc-Forward-\*/],

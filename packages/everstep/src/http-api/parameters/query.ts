@@ -78,7 +78,7 @@ function readValues(schema: TArray, receivedTexts: readonly string[]): unknown[]
   const { texts, unsplitText } = splitValues(schema, receivedTexts);
   const values = new Set(texts.map((text) => readValue(schema.items, text)));
   if (values.size > LIMITS.maxFilterValues)
-    throw new InvalidValueError(`must not have more than ${LIMITS.maxFilterValues} values; ${values.size} are given`);
+    throw new InvalidValueError(`must have at most ${LIMITS.maxFilterValues} values, but has ${values.size}`);
   // The whole text may be too long for a single value.
   if (unsplitText !== null && isReadable(schema.items, unsplitText)) values.add(readValue(schema.items, unsplitText));
   return [...values];
@@ -88,7 +88,7 @@ function readParameter(schema: TSchema, name: string, rawValues: readonly string
   const texts = rawValues.map((text) => decodeText(text, `the query parameter ${name}`));
   if (Type.IsArray(schema)) return readValues(schema, texts);
   const [text = '', secondText] = texts;
-  if (secondText !== undefined) throw new InvalidValueError(`must have one value; ${rawValues.length} are given`);
+  if (secondText !== undefined) throw new InvalidValueError(`must have one value, but has ${rawValues.length}`);
   return readValue(schema, text);
 }
 

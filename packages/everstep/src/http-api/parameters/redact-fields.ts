@@ -16,7 +16,7 @@ const CORRECTIONS: Readonly<Record<string, string>> = { headers: 'header', bodie
 export function parseRedactFields(text: string): Redaction {
   const entries = text.split(',').map((entry) => entry.trim());
   if (entries.length > LIMITS.maxRedactedFields) {
-    throw new InvalidValueError(`must not contain more than ${LIMITS.maxRedactedFields} fields; ${entries.length} are given`);
+    throw new InvalidValueError(`must contain at most ${LIMITS.maxRedactedFields} fields, but contains ${entries.length}`);
   }
   let [hidesBody, hidesAllHeaders] = [false, false];
   const headers = new Set<string>();

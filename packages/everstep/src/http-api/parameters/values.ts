@@ -50,7 +50,7 @@ export const Labels = (options: TSchemaOptions) =>
       if (labels.includes(''))
         throw new InvalidValueError(`must be non-empty labels separated by commas, not ${quoteValue(text)}`);
       if (labels.length > LIMITS.maxLabels)
-        throw new InvalidValueError(`must not contain more than ${LIMITS.maxLabels} labels; ${labels.length} are given`);
+        throw new InvalidValueError(`must contain at most ${LIMITS.maxLabels} labels, but contains ${labels.length}`);
       const longLabel = labels.find((label) => label.length > LIMITS.maxLabelLength);
       if (longLabel !== undefined)
         throw new InvalidValueError(

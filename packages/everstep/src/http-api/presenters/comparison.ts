@@ -36,7 +36,7 @@ const valueText = (value: unknown): string | null =>
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Returns the parsed JSON unless it is long, other text as a string, and other bytes as base64. */
+/** Returns the parsed JSON unless it is long, other text as a string, and other bytes as Base64. */
 function bodyValue(body: Uint8Array): unknown {
   try {
     const text = utf8.decode(body);

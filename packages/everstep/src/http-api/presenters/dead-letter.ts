@@ -19,7 +19,7 @@ export function sentHeaders({ contentType, forwardHeaders }: Omit<RunPayload, 'b
   return redactHeaders(Object.fromEntries(headers), redact);
 }
 
-/** Presents bytes that are UTF-8 as text in `textField`, and other bytes as base64 in `base64Field`. */
+/** Presents bytes that are UTF-8 as text in `textField`, and other bytes as Base64 in `base64Field`. */
 export function presentBytes<TextField extends string, Base64Field extends string>(
   textField: TextField,
   base64Field: Base64Field,

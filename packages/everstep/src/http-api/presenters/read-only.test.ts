@@ -21,7 +21,7 @@ test('masks ids and URLs of webhooks everywhere', () => {
   });
 });
 
-test('masks webhooks of the published SDK, including in base64', () => {
+test('masks webhooks of the published SDK, including in Base64', () => {
   const eventId = 'evt_a1B2c3D4e5F6g7H';
   const path = `/v2/workflows/hooks/qi_1/wfr_1/${eventId}`;
   const out = Buffer.from(JSON.stringify({ method: 'POST', url: `${path}?a=1` })).toString('base64');

@@ -51,7 +51,7 @@ function maskText(text: string): string {
   return /^https?:/i.test(maskedText) ? maskQuery(maskedText) : maskedText;
 }
 
-/** Masks base64-encoded JSON if it contains the URL of a webhook. The published SDK encodes webhook requests in this way. */
+/** Masks Base64-encoded JSON if it contains the URL of a webhook. The published SDK encodes webhook requests in this way. */
 function maskBase64(text: string): string {
   const decodedText = Buffer.from(text, 'base64').toString('utf8');
   return decodedText.includes(HOOKS_PATH) ? Buffer.from(maskText(decodedText)).toString('base64') : text;

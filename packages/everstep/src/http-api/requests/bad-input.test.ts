@@ -67,7 +67,7 @@ const CASES: readonly Case[] = [
   trigger('svc-retry-delay', '1/0', 'bad-expression', /finite/),
   trigger('svc-retry-delay', `1${'+1'.repeat(400)}`, 'bad-expression', /longer than 512/),
   trigger('svc-label', 'a,,b', 'bad-header', /Svc-Label/),
-  trigger('svc-label', Array.from({ length: 21 }, (_, i) => i).join(), 'bad-header', /more than 20 labels/),
+  trigger('svc-label', Array.from({ length: 21 }, (_, i) => i).join(), 'bad-header', /at most 20 labels, but contains 21/),
   trigger('svc-label', 'x'.repeat(257), 'bad-header', /longer than 256 characters/),
   trigger('svc-workflow-runid', 'x'.repeat(257), 'bad-header', /Svc-Workflow-RunId must be a string of 1 to 256 characters/),
   trigger('svc-deduplication-id', 'x'.repeat(257), 'bad-header', /Svc-Deduplication-Id/),

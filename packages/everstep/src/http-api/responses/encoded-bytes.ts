@@ -1,4 +1,4 @@
-/** Encodes bytes for JSON: as text if that is lossless, otherwise as base64. */
+/** Encodes bytes for JSON: as text if that is lossless, otherwise as Base64. */
 import type { EncodedBody } from '@everstep/sdk/protocol';
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

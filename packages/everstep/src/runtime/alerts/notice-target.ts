@@ -5,7 +5,7 @@ import type { Message } from '../../ports/message-sender.js';
 
 const SECRET_BYTES = 24;
 
-/** Returns a new secret of a webhook: the prefix `whsec_` and a random key in base64. */
+/** Returns a new secret of a webhook: the prefix `whsec_` and a random key in Base64. */
 export const newWebhookSecret = (random: { bytes(count: number): Uint8Array }): string =>
   `whsec_${Buffer.from(random.bytes(SECRET_BYTES)).toString('base64')}`;
 

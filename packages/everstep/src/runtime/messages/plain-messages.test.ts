@@ -281,7 +281,7 @@ describe('the callback of a message', () => {
         await settle();
         const { items } = await bench.runtime.messages.list({ instanceId: 'qi_1', filter: {}, after: null, limit: 10 });
         const sent = items.find(({ settings }) => settings.message.callbackOf === message?.messageId);
-        // The body of the callback contains the headers, and the body of the message in base64.
+        // The body of the callback contains the headers, and the body of the message in Base64.
         assert.deepEqual(sent?.settings.redact, { ...redact, body: true });
       },
       { sender },

@@ -18,7 +18,7 @@ export interface DeadLetterEntry extends RunReference {
   readonly header: HeaderMap;
   /** Payload that the run was triggered with, when it is UTF-8 text. */
   readonly body?: string;
-  /** Payload in base64, when it is not UTF-8 text. */
+  /** Payload in Base64, when it is not UTF-8 text. */
   readonly bodyBase64?: string;
   readonly maxRetries: number;
   /** Time when the run failed, in Unix milliseconds. */
@@ -35,7 +35,7 @@ export interface DeadLetterEntry extends RunReference {
   readonly responseStatus?: number;
   readonly responseHeader?: HeaderMap;
   readonly responseBody?: string;
-  /** Body of the last response in base64, when it is not UTF-8 text. */
+  /** Body of the last response in Base64, when it is not UTF-8 text. */
   readonly responseBodyBase64?: string;
   /** Error message. */
   readonly error: string;

@@ -410,7 +410,7 @@ export interface RunJournal extends RunFields {
     readonly header: HeaderMap;
     /** Payload, when it is UTF-8 text. */
     readonly body?: string;
-    /** Payload in base64, when it is not UTF-8 text. */
+    /** Payload in Base64, when it is not UTF-8 text. */
     readonly bodyBase64?: string;
   };
   /** Value that the workflow returned, as JSON. Absent when it returned nothing. */

@@ -16,7 +16,7 @@ export interface ScheduleEntry {
   readonly header: HeaderMap;
   /** Payload of the runs, when it is UTF-8 text. */
   readonly body?: string;
-  /** Payload in base64, when it is not UTF-8 text. */
+  /** Payload in Base64, when it is not UTF-8 text. */
   readonly bodyBase64?: string;
   /** Size in bytes of a payload that is too long for a list. `schedules.get` returns the payload. */
   readonly bodyLeftOut?: number;

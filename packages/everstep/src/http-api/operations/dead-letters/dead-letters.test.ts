@@ -62,7 +62,7 @@ test('an entry has all fields with their types and omits absent ones', async () 
     assert.ok(!(name in bare), name);
 });
 
-test('returns a body that is not UTF-8 in base64', async () => {
+test('returns a body that is not UTF-8 in Base64', async () => {
   const payload = Buffer.from([0xff, 0xfe, 0]);
   const headers = { 'svc-label': 'bytes', 'svc-wait-for-result': 'true' };
   await harness.call('POST', '/v2/trigger/http://w.test/fail', { headers, body: payload });

@@ -50,7 +50,7 @@ type StepError = NonNullable<LoggedStep['errors']>[number];
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Returns the body as text, or in base64 if it is not UTF-8. */
+/** Returns the body as text, or in Base64 if it is not UTF-8. */
 function bodyText(body: Uint8Array, redact: Redaction | undefined): string {
   return encodeBody(redactBody(body, redact)).data;
 }

@@ -1,4 +1,4 @@
-/** Encodes bytes as text for JSON, and decodes them: UTF-8 if that is lossless, otherwise base64. */
+/** Encodes bytes as text for JSON, and decodes them: UTF-8 if that is lossless, otherwise Base64. */
 import type { EncodedBody } from '@everstep/sdk/protocol';
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
