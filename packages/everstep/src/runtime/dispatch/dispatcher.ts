@@ -209,8 +209,10 @@ export class Dispatcher implements DeliveryReceiver, DeliveryStarter, LocalGates
   /** Dispatches a delivery, or the newer one of its slot, again with increasing delays. Throws the error if the store is unavailable. */
   private attemptFailed(delivery: Delivery, error: unknown): void {
     const { writes, log } = this.deps;
+    const nextDelivery = this.later.takeDueAgain(delivery) ?? delivery;
+    // A scan finds the delivery when the store is available, perhaps with other limits.
     if (writes.reportFailure(error)) throw error;
-    const retryAfterMs = this.later.retryFailed(this.later.takeDueAgain(delivery) ?? delivery);
+    const retryAfterMs = this.later.retryFailed(nextDelivery);
     const { runKey, limits } = delivery;
     const fields = { instanceId: limits.instanceId, runKey, retryAfterMs, error: detailsOf(error) };
     log.error(fields, 'delivery failed unexpectedly, retrying');

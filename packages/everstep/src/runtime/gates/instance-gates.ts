@@ -372,7 +372,8 @@ export class InstanceGates implements QueueListener, DestinationInstance, FlowKe
     const flowKey = new FlowKey(key, this, this.deps);
     removeIdle(this.flowKeys, ({ isIdle }) => isIdle);
     this.flowKeys.set(key, flowKey);
-    void this.reads.repeat('load', { flowControlKey: key }, () => this.load(flowKey));
+    // An idle key may be removed and created again while its read waits to be repeated.
+    void this.reads.repeat('load', { flowControlKey: key }, () => this.load(this.flowKeys.get(key) ?? flowKey));
     return flowKey;
   }
 

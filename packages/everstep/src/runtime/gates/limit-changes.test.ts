@@ -362,6 +362,29 @@ test('reads of a key that fail at the same time are repeated together', async ()
   assert.deepEqual([confirmed, offerBoth(), harness.warnings.length], [3, [], 2]);
 });
 
+test('a key that was removed while its read waits to be repeated is loaded again', async () => {
+  const harness = new GateHarness();
+  const { store } = harness;
+  let isDamaged = true;
+  const find = store.findFlowControl.bind(store);
+  store.findFlowControl = (query) => (isDamaged && query.key === 'k' ? Promise.reject(new Error('damaged')) : find(query));
+  await harness.trigger({ key: 'k' });
+  const first = harness.offer('k');
+  await harness.passTime(0);
+  isDamaged = false;
+  await change(harness, { kind: 'pin', limits: { parallelism: 1 } });
+  harness.endRun(first);
+  // The idle key is removed, because there are too many keys.
+  for (let n = 0; n < 5_000; n++) harness.offer(`k${n}`);
+  isDamaged = true;
+  const second = harness.offer('k');
+  await harness.passTime(0);
+  assert.ok(!harness.startedRuns.includes(second));
+  isDamaged = false;
+  await harness.passTime(2_000);
+  assert.ok(harness.startedRuns.includes(second));
+});
+
 test('a key that cannot be read does not keep others from being read after changes were missed', async () => {
   const { harness, offerBoth } = await changedElsewhere();
   harness.store.findFlowControl = async ({ key }) => {
